@@ -258,6 +258,9 @@ pub(crate) fn host(given: &str) -> Result<&str, Failure> {
     Ok(bare)
 }
 
+/// Options that say how long something lasts, which nobody means in milliseconds.
+const LASTING: [&str; 3] = ["--duration", "--max-time", "--max-duration"];
+
 /// Says what tc's grammar makes of rates and times that may have been meant otherwise.
 pub(crate) fn note_units<'a>(
     rates: impl IntoIterator<Item = &'a String>,
@@ -267,7 +270,8 @@ pub(crate) fn note_units<'a>(
         note(&format!("--rate: {told}"));
     }
     for (option, word) in times {
-        if let Some(told) = surprise::time(word) {
+        let surprise = if LASTING.contains(&option) { surprise::duration } else { surprise::time };
+        if let Some(told) = surprise(word) {
             note(&format!("{option}: {told}"));
         }
     }

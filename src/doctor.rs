@@ -9,10 +9,10 @@ use dualq_units::Rate;
 use crate::cli::doctor::DoctorArgs;
 use crate::cli::{Failure, note_units};
 use crate::output::{print, text_width};
-use crate::{recipe, report};
+use crate::{plan, recipe, report};
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
-    let rate = args.rate.as_deref().map(rate).transpose()?;
+    let rate = args.rate.as_deref().map_or(Ok(None), rate)?;
     note_units(&args.rate, []);
     if let (Some(rtt), None) = (&args.recipe.rtt, &args.recipe.recipe) {
         return Err(Failure::Usage(format!(
@@ -40,11 +40,12 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     print(&mut io::stdout(), &text)
 }
 
-fn rate(word: &str) -> Result<Rate, Failure> {
-    let rate: Rate = word.parse().map_err(|error| Failure::Usage(format!("--rate: {error}")))?;
-    match rate.as_bits_per_second() {
-        0 => Err(Failure::Usage("--rate: a bottleneck has a rate above 0".to_owned())),
-        _ => Ok(rate),
+fn rate(word: &str) -> Result<Option<Rate>, Failure> {
+    match plan::rate("--rate", Some(word))? {
+        Some(rate) if rate.as_bits_per_second() == 0 => {
+            Err(Failure::Usage("--rate: a bottleneck has a rate above 0".to_owned()))
+        }
+        rate => Ok(rate),
     }
 }
 

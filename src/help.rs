@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
-use clap::{Args, Command};
+use clap::{Arg, Args, Command};
 use dualq_qdisc::grammar::{KINDS, did_you_mean};
 use dualq_tcp::Algorithm;
 
@@ -81,6 +81,9 @@ pub(crate) fn run(args: &HelpArgs, command: Command) -> Result<(), Failure> {
     // Who asks for help with options that they have typed wants that of their command.
     let words = args.words.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
     let words: Vec<&str> = words.collect();
+    if let ([], [option, ..]) = (words.as_slice(), args.words.as_slice()) {
+        return print(&mut io::stdout(), &of_option(&command, option)?);
+    }
     if let Some(help) = of_command(command, &words) {
         return help.print().map_err(|error| cannot_print(&error));
     }
@@ -109,6 +112,37 @@ fn of_command(command: Command, words: &[&str]) -> Option<clap::Error> {
     }
     let asked = [&["dualq"], words, &["--help"]].concat();
     command.try_get_matches_from(asked).err()
+}
+
+/// Which commands have an option, and what it does there.
+fn of_option(command: &Command, option: &str) -> Result<String, Failure> {
+    let name = option.trim_start_matches('-').split('=').next().unwrap_or_default();
+    let is_it = |arg: &&Arg| match name.chars().collect::<Vec<_>>().as_slice() {
+        [short] => arg.get_short() == Some(*short),
+        _ => arg.get_long() == Some(name),
+    };
+    let shown = || command.get_subcommands().filter(|command| !command.is_hide_set());
+    let has = |command: &Command| {
+        let arg = command.get_arguments().find(is_it)?;
+        Some((command.get_name().to_owned(), arg.get_help()?.to_string()))
+    };
+    let found: Vec<(String, String)> = shown().filter_map(has).collect();
+    if found.is_empty() {
+        let longs = shown().flat_map(Command::get_arguments).filter_map(Arg::get_long);
+        let longs: Vec<String> = longs.map(|long| format!("--{long}")).collect();
+        let longs: Vec<&str> = longs.iter().map(String::as_str).collect();
+        let hint = did_you_mean(&format!("--{name}"), &longs);
+        return Err(Failure::Usage(format!(
+            "no command has an option {option}; {hint}`dualq help` lists the commands"
+        )));
+    }
+    let list = report::list_of(
+        found.iter().map(|(name, does)| (name.as_str(), does.as_str())),
+        text_width(),
+    );
+    Ok(format!(
+        "{option} is an option of\n{list}\nAll options of one of them: dualq help COMMAND\n"
+    ))
 }
 
 /// Where else something of this name is.
@@ -237,7 +271,7 @@ struct Found {
     how: Match,
 }
 
-/// The sections that have all words, those first whose heading has them, then those that have them most often. Parts of words count only
+/// The sections that have all words, those first that say what they are, or whose heading has them, then those that have them most often. Parts of words count only
 /// where nothing has them whole.
 fn search(words: &str) -> Vec<Found> {
     let wanted = words.to_lowercase();
@@ -248,7 +282,10 @@ fn search(words: &str) -> Vec<Found> {
             let heading = section.heading.to_lowercase();
             let text = [section.prose.join("\n"), section.other.join("\n")].join("\n");
             let text = text.to_lowercase();
-            let often = |word: &&str| 20 * how.count(&heading, word) + how.count(&text, word);
+            let often = |word: &&str| {
+                let defined = usize::from(section.definition(word).is_some());
+                60 * defined + 20 * how.count(&heading, word) + how.count(&text, word)
+            };
             let least = wanted.iter().map(often).min().unwrap_or(0);
             if least > 0 {
                 found.push((least, Found { section, how }));
@@ -262,8 +299,25 @@ fn search(words: &str) -> Vec<Found> {
     Vec::new()
 }
 
+/// How many columns of a table have names: of those that have groups the second.
+const NAMING: usize = 2;
+
+impl Section {
+    /// The line of a table that says what a word is, for it stands alone in a column of names.
+    fn definition(&self, word: &str) -> Option<&str> {
+        let is_name = |cell: &str| cell.trim().to_lowercase() == word;
+        let is_rule = |at: usize| self.other.get(at).is_some_and(|line| line.starts_with("--"));
+        let lines = self.other.iter().enumerate();
+        // Below a rule stands what a table has, above the titles of its columns.
+        let rows = lines.skip_while(|(at, _)| !is_rule(*at));
+        let mut rows = rows.filter(|(at, line)| line.contains('|') && !is_rule(at + 1));
+        let found = rows.find(|(_, line)| line.split('|').take(NAMING).any(is_name));
+        found.map(|(_, line)| line.as_str())
+    }
+}
+
 impl Found {
-    /// What is shown of it: the first sentence with all words, or with one of them; a line of code or of a table if no sentence has any.
+    /// What is shown of it: what says what the word is, else the first sentence with all words, or with one of them; a line of code or of a table if no sentence has any.
     fn line(&self, wanted: &[&str]) -> Option<&str> {
         let Section { prose, other, .. } = &self.section;
         let has = |text: &str, word: &&str| self.how.is_in(text, word);
@@ -274,8 +328,12 @@ impl Found {
         // Sources and items of lists have no end.
         let whole = || all_parts.iter().copied().filter(|part| part.ends_with(['.', '?', '!']));
         let parts = || all_parts.iter().copied();
-        whole()
-            .find(all)
+        let defined = match wanted {
+            [word] => self.section.definition(word),
+            _ => None,
+        };
+        defined
+            .or_else(|| whole().find(all))
             .or_else(|| whole().find(any))
             .or_else(|| parts().find(any))
             .or_else(|| other.iter().map(String::as_str).find(any))
@@ -367,6 +425,12 @@ mod tests {
         assert_eq!(found.line(&["ack"]), Some("An ack is short."));
         assert_eq!(found.line(&["x"]), Some("ack | x"));
         assert_eq!(found.line(&["nowhere"]), Some("One line of it."));
+        let text = "# A\n\nAn ack is short.\n\n| ack | what |\n|---|---|\n| TCP | ack | it |\n";
+        let found = sections(&Document { name: "a", text }).remove(0);
+        assert_eq!(found.definition("ack"), Some("TCP | ack | it"));
+        assert_eq!((found.definition("it"), found.definition("what")), (None, None));
+        let found = Found { section: found, how: Match::Whole };
+        assert_eq!(found.line(&["ack"]), Some("TCP | ack | it"));
     }
 
     #[test]

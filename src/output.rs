@@ -81,6 +81,21 @@ impl Output {
         Ok(Self::Direct(file))
     }
 
+    /// Whether `path` could be written now, for what is written much later: nothing is there, or changed, for that.
+    pub(crate) fn check(path: &Path) -> Result<(), Failure> {
+        if path == Path::new("-") {
+            return Ok(());
+        }
+        let tried = match path.metadata() {
+            Ok(_) => File::options().append(true).open(path).map(drop),
+            Err(_) => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).map(drop)
+            }
+        };
+        tried.map_err(|error| cannot_write(path, &error))
+    }
+
     /// Completes the output.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self {

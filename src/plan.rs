@@ -19,7 +19,7 @@ use dualq_worlds::Model;
 use crate::cli::plan::PlanArgs;
 use crate::cli::{Failure, WorldName, note, note_units};
 use crate::input;
-use crate::output::{Output, print, print_marked, text_width};
+use crate::output::{Output, print, print_marked, text_width, width};
 use crate::predict::{self, Prediction};
 use crate::world;
 use crate::{doctor, report};
@@ -132,12 +132,12 @@ fn text(args: &PlanArgs, plan: &Plan, predictions: &[Prediction]) -> String {
     let mut text = report::plan::text(plan, args.predict, text_width());
     for prediction in shown {
         text.push('\n');
-        text.push_str(&report::plan::prediction(prediction, text_width()));
+        text.push_str(&report::plan::prediction(prediction, text_width(), width()));
     }
     if plan.os == Os::Linux && !plan.changes.is_empty() {
         text.push_str(&match &args.output {
             Some(path) => report::plan::written(path),
-            None => "\nNothing is changed yet. With -o plan.toml this becomes a file: dualq apply plan.toml\n"
+            None => "\nNothing is changed yet. With -o plan.toml this becomes a file: sudo dualq apply plan.toml\n"
                 .to_owned(),
         });
     }
@@ -154,7 +154,8 @@ fn read<T, E: std::fmt::Display>(
     word.map(|word| parse(word).map_err(refuse)).transpose()
 }
 
-fn rate(option: &str, word: Option<&str>) -> Result<Option<Rate>, Failure> {
+/// A rate that a link can have, of a machine's own; 0 is for who reads it.
+pub(crate) fn rate(option: &str, word: Option<&str>) -> Result<Option<Rate>, Failure> {
     let rate = read(option, word, str::parse::<Rate>)?;
     if let Some(word) = word
         && rate.is_some_and(|rate| (1..LEAST_RATE).contains(&rate.as_bits_per_second()))
@@ -202,6 +203,14 @@ impl<'a> Scoped<'a> {
                 let message = format!("{option} is given twice{whom}: one of them is to go");
                 return Err(Failure::Usage(message));
             }
+        }
+        let for_all = words.iter().find(|word| scope(word).0.is_none());
+        let has_own = |dev: &String| words.iter().any(|word| scope(word).0 == Some(dev));
+        if let Some(word) = for_all.filter(|_| !devs.is_empty() && devs.iter().all(has_own)) {
+            let each = if devs.len() > 1 { "each of them" } else { &devs[0] };
+            return Err(Failure::Usage(format!(
+                "{option} {word} is for interfaces without one of their own, and {each} has one: one of them is to go"
+            )));
         }
         Ok(Self { option, words })
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use dualq_host::Facts;
 use dualq_host::recipe::{Link, Recipe, check};
+use dualq_units::bounded::BYTE_ORDER_MARK;
 use dualq_units::{Rate, plain, tc_time};
 
 use crate::cli::Failure;
@@ -48,8 +49,8 @@ fn read(path: &Path) -> Result<String, Failure> {
     if taken.map_err(|error| cannot(&error))? as u64 > MOST {
         return Err(Failure::Run(format!("{named} is larger than 4 MiB: that is no recipe")));
     }
-    // A byte-order mark would be part of the first setting's name.
-    let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+    // It would be part of the first setting's name.
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 

@@ -18,7 +18,7 @@ use dualq_worlds::Origin;
 use crate::cli::replay::ReplayArgs;
 use crate::cli::{Failure, note, note_units};
 use crate::live::Live;
-use crate::output::{Named, Output, keep_apart, print};
+use crate::output::{Named, Output, keep_apart, print, width};
 use crate::pictures::Pictures;
 use crate::progress::{Counted, Progress};
 use crate::report;
@@ -98,8 +98,11 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         pictures.write(std::iter::once((stem(&args.trace).as_str(), document.pictures())))?;
         report.map_or(Ok(()), |file| file.write(document.page(PROGRAM).as_bytes()))?;
     }
-    let text =
-        if args.json { report::replay::json(&summary) } else { report::replay::text(&summary) };
+    let text = if args.json {
+        report::replay::json(&summary)
+    } else {
+        report::replay::text(&summary, width())
+    };
     if args.events.as_deref() == Some(Path::new("-")) {
         print(&mut io::stderr(), &text)
     } else {

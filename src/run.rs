@@ -350,6 +350,23 @@ pub(crate) fn read(path: Option<&Path>) -> Result<Source, Failure> {
     Ok(Source { text, named: format!("{named}: "), folder, shipped })
 }
 
+/// How several values of an option are given, to whoever has put them into one.
+fn one_by_one(args: &RunArgs, option: &str) -> String {
+    let given = match option {
+        "qdisc" => &args.qdisc,
+        "cc" => &args.cc,
+        "rate" => &args.rate,
+        "rtt" => &args.rtt,
+        _ => return String::new(),
+    };
+    let Some(list) = given.iter().find(|word| word.contains(',')) else { return String::new() };
+    let each = list.split(',').map(|value| match value.trim() {
+        value if value.contains(' ') => format!("--{option} '{value}'"),
+        value => format!("--{option} {value}"),
+    });
+    format!("; several are given one by one: {}", each.collect::<Vec<_>>().join(" "))
+}
+
 fn input(args: &RunArgs, path: Option<&Path>) -> Result<Input, Failure> {
     let Source { text, named, folder, shipped } = read(path)?;
     let overrides = Overrides {
@@ -372,7 +389,13 @@ fn input(args: &RunArgs, path: Option<&Path>) -> Result<Input, Failure> {
     let sweep = read.map_err(|error| {
         // An option stands in no file.
         let named = if error.option.is_some() { "" } else { &named };
-        Failure::Usage(format!("{named}{error}"))
+        let hint = error.option.map_or(String::new(), |option| one_by_one(args, option));
+        // No table of TOML begins like that.
+        if error.option.is_none() && text.trim_start().starts_with('{') {
+            let message = "it is JSON, and a scenario is TOML; `dualq report` takes results";
+            return Failure::Usage(format!("{named}{message}"));
+        }
+        Failure::Usage(format!("{named}{error}{hint}"))
     })?;
     let stem = path.and_then(Path::file_stem).filter(|stem| *stem != "-");
     let stem = stem.map_or_else(|| "run".to_owned(), |stem| stem.to_string_lossy().into_owned());

@@ -138,6 +138,12 @@ fn what_cannot_be_read_is_one_line() {
         (&["doctor", "--facts", "-"], 1, "standard input holds no facts"),
         (&["doctor", "--rate", "fast"], 2, "--rate: "),
         (&["doctor", "--rate", "0"], 2, "--rate: a bottleneck has a rate above 0"),
+        (&["doctor", "--rate", "5"], 2, "--rate: \"5\" is less than 1000 bit/s"),
+        (
+            &["doctor", "--rate", "10tbit"],
+            2,
+            "--rate: 10Tbit is out of bounds; give 1Kbit to 1Tbit",
+        ),
     ] {
         let (code, error) = failure(&dualq(args));
         assert_eq!(code, Some(status), "{error}");

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dualq_scenario::{Overrides, Sweep};
+use serde_json::Value;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -321,4 +322,60 @@ fn the_picture_of_the_readme_is_what_its_command_draws() {
     assert!(drawn.len() < 60_000);
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     assert!(links(&readme).contains(&format!("docs/pictures/{name}")));
+}
+
+/// The names of all fields of a document, without those below the objects that are tc's.
+fn fields(value: &Value, all: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                all.insert(key.clone());
+                if key != "tc" {
+                    fields(value, all);
+                }
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| fields(value, all)),
+        _ => {}
+    }
+}
+
+/// What programs read has a page that names each of its fields.
+#[test]
+fn documents_for_programs_are_described() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorded = folder.path().join("one.jsonl");
+    let all = fs::read_to_string(root().join("tests/data/linux-7.3/narrow.jsonl")).unwrap();
+    fs::write(&recorded, all.lines().next().unwrap()).unwrap();
+    let recorded = recorded.to_str().unwrap();
+    let capture = "examples/captures/two-hosts.pcap";
+    for (page, args) in [
+        ("check", &["check", recorded, "--seeds", "2", "--json"][..]),
+        ("replay", &["replay", capture, "--rate", "20mbit", "--json", "--distributions"]),
+        ("mtu", &["mtu", "127.0.0.1", "--json"]),
+    ] {
+        let mut dualq = Command::new(env!("CARGO_BIN_EXE_dualq"));
+        let output = dualq.args(args).current_dir(root()).output().unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let mut found = BTreeSet::new();
+        fields(&document, &mut found);
+        // The series are those of pictures, and distributions are described elsewhere.
+        for of_series in [
+            "arrived_mbit",
+            "delivered_mbit",
+            "delay_min_ms",
+            "delay_max_ms",
+            "marks",
+            "drops",
+            "interval_s",
+            "samples",
+            "share",
+        ] {
+            found.remove(of_series);
+        }
+        let text = fs::read_to_string(root().join(format!("docs/{page}.md"))).unwrap();
+        let missing: Vec<_> =
+            found.iter().filter(|field| !text.contains(&format!("`{field}`"))).collect();
+        assert!(missing.is_empty(), "docs/{page}.md says nothing of {missing:?}");
+    }
 }

@@ -107,6 +107,20 @@ fn help_is_of_commands_too() {
     }
 }
 
+/// Of an option which commands have it, and what it does there.
+#[test]
+fn help_is_of_options_too() {
+    for option in ["--rate", "--rate=50mbit"] {
+        let said = stdout(&["help", option]);
+        assert!(said.contains("\n  doctor   The rate of the bottleneck"), "{said}");
+        assert!(said.contains("\n  plan     ") && !said.contains("\n  explain"), "{said}");
+    }
+    assert!(stdout(&["help", "-o"]).contains("\n  report  The HTML file to write"));
+    let (said, status) = refused(Path::new("."), &["help", "--rtae"]);
+    assert!(said.contains("no command has an option --rtae; did you mean \"--rate\"?"), "{said}");
+    assert_eq!(status, Some(2));
+}
+
 /// Not what is a part of other words, and a sentence of each place.
 #[test]
 fn words_are_found_whole() {
@@ -119,6 +133,18 @@ fn words_are_found_whole() {
     assert!(!stdout(&["help", "ack"]).contains("packages.md: "));
     let said = stdout(&["help", "black", "hole"]);
     assert!(said.contains("larger\n    packets vanish: a black hole.\n"), "{said}");
+    // What says what it is comes first: a row of a table, not the titles above.
+    for (word, is) in [
+        ("jitter", "\nfigures.md: Figures\n    PROBE RTT | jitter | ms | the standard deviation"),
+        ("RPM", "\nmeasure.md: What is measured\n    RPM | round trips per minute"),
+        (
+            "goodput",
+            "\nfigures.md: Figures\n    goodput | Mbits/sec | Mbit/s | payload that was ack",
+        ),
+    ] {
+        let said = format!("\n{}", stdout(&["help", word]));
+        assert!(said.starts_with(is), "{word}: {said}");
+    }
     // Where nothing has it whole, its parts do.
     assert!(stdout(&["help", "acknowledgem"]).contains("acknowledgement"));
 }
@@ -126,7 +152,7 @@ fn words_are_found_whole() {
 #[test]
 fn typing_errors_have_an_answer() {
     let here = Path::new(".");
-    let answers: [(&[&str], &str, i32); 29] = [
+    let answers: [(&[&str], &str, i32); 34] = [
         (&["help", "buferbloated"], "no command is called \"buferbloated\"", 2),
         (&["examples", "narow-vps"], "did you mean \"narrow-vps\"?", 2),
         (&["run", "narow-vps"], "did you mean \"narrow-vps\"?", 1),
@@ -171,6 +197,19 @@ fn typing_errors_have_an_answer() {
         (&["doctor", "--rate", "50mbit", "--rtt", "48ms"], "--rtt 48ms: it is for --recipe", 2),
         (&["module", "status", "--root", "nowhere"], "--root nowhere: there is no such folder", 2),
         (&["check", "README.md"], "README.md: line 1: it is no recorded run, {\"scenario\": ", 1),
+        (
+            &["run", "tests/data/facts/arch.json"],
+            "arch.json: it is JSON, and a scenario is TOML; `dualq report` takes results",
+            2,
+        ),
+        (&["run", "--cc", "cubic,bbr"], "; several are given one by one: --cc cubic --cc bbr", 2),
+        (
+            &["run", "--qdisc", "dualpi2 target 5ms,pie"],
+            "; several are given one by one: --qdisc 'dualpi2 target 5ms' --qdisc pie",
+            2,
+        ),
+        (&["run", "--rate", "10mbit,20mbit"], "one by one: --rate 10mbit --rate 20mbit", 2),
+        (&["watch", "--for", "10"], "it is 10ms to 366 days; 10 is 10 microseconds, for a bare", 2),
         (&["help", "fq_coddel"], "did you mean \"fq_codel\"?", 2),
     ];
     for (args, what, wanted) in answers {
@@ -201,6 +240,16 @@ fn a_shell_completes_what_is_there() {
     assert_eq!(completed("dualq run --qdisc dualp"), ["dualpi2"]);
     assert_eq!(completed("dualq run --cc bbr"), ["bbr", "bbr3"]);
     assert_eq!(completed("dualq run --world "), ["model", "kernel", "live"]);
+    for (begun, left) in [("model,", &["kernel", "live"][..]), ("kernel,model,l", &["live"])] {
+        let before = begun.trim_end_matches('l');
+        let whole = |word: &&str| format!("{before}{word}");
+        assert_eq!(
+            completed(&format!("dualq run --world {begun}")),
+            left.iter().map(whole).collect::<Vec<_>>()
+        );
+    }
+    assert_eq!(completed("dualq sweep --world = model,k"), ["model,kernel"]);
+    assert_eq!(completed("dualq measure --direction up"), ["upload"]);
     assert_eq!(completed("dualq explain pra"), ["prague"]);
     assert_eq!(completed("dualq plan --pre"), ["--predict"]);
     assert_eq!(completed("dualq plan --down-qdisc fq_pi"), ["fq_pie"]);
@@ -263,6 +312,24 @@ fn each_command_has_a_page_of_the_manual() {
     assert_eq!(stdout(&["man"]), first);
     let hidden = ["dualq-regret.1", "dualq-on-boot.1", "dualq-watch-over.1", "dualq-put-back.1"];
     assert!(hidden.iter().all(|page| !pages.join(page).exists()));
+}
+
+/// Where there is no room for all pages, in a mount namespace of the test's own, there is none of them.
+#[test]
+fn pages_are_there_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("small")).unwrap();
+    let script = "mount -t tmpfs -o size=32k none small && \"$1\" man small; status=$?; ls -A small; exit $status";
+    let mut own = Command::new("unshare");
+    own.args(["-rm", "sh", "-c", script, "sh", DUALQ]).current_dir(folder.path());
+    let output = own.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("unshare") || said.contains("mount:") {
+        return skipped("no mount namespace of one's own: root, or user namespaces");
+    }
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains("small/dualq") && said.contains("No space left on device"), "{said}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
 }
 
 #[test]

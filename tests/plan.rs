@@ -247,6 +247,11 @@ fn what_cannot_be_is_refused_in_one_line() {
     let of_one = |more: &[&str]| of_debian(&[&["--dev", "ens3"], more].concat());
     refused(of_one(&["--rate", "ens3=5mbit", "--rate", "ens3=6mbit"]), 2, "given twice for ens3");
     refused(of_one(&["--rate", "5mbit", "--rate", "6mbit"]), 2, "--rate is given twice: ");
+    refused(
+        of_one(&["--rate", "ens3=5mbit", "--rate", "6mbit"]),
+        2,
+        "--rate 6mbit is for interfaces without one of their own, and ens3 has one",
+    );
     refused(of_one(&["--rate", "ens3=fast"]), 2, "--rate ens3: \"fast\" is not a rate");
     refused(of_one(&["--qdisc", "ens3=fq'; reboot"]), 2, "--qdisc");
     refused(of_one(&["--dev", "ens3", "--rate", "5mbit"]), 2, "ens3 is given twice");
@@ -311,6 +316,32 @@ fn this_machine() {
     }
 }
 
+/// Where the queue stays as it is, nothing else is shown as chosen.
+#[test]
+fn what_is_left_is_not_chosen() {
+    let mut facts: Value =
+        serde_json::from_str(&fs::read_to_string(facts("ubuntu-20.04.json")).unwrap()).unwrap();
+    for (kind, state) in facts["qdiscs"].as_object_mut().unwrap() {
+        if !["htb", "pfifo", "bfifo", "pfifo_fast", "tbf", "noqueue", "mq"].contains(&kind.as_str())
+        {
+            *state = "absent".into();
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("facts.json");
+    fs::write(&path, facts.to_string()).unwrap();
+    let args =
+        ["--facts", path.to_str().unwrap(), "--rate", "50mbit", "--predict", "--world", "model"];
+    let said = stdout(&args);
+    assert!(said.contains("stays: this kernel") && !said.contains("\nchosen "), "{said}");
+    let document: Value =
+        serde_json::from_str(&stdout(&[&args[..], &["--json"]].concat())).unwrap();
+    let prediction = &document["predictions"][0];
+    assert!(prediction["chosen"].is_null(), "{prediction}");
+    let runs = prediction["runs"].as_array().unwrap();
+    assert!(!runs.is_empty() && runs.iter().all(|run| run["is_chosen"] == false));
+}
+
 /// The model says what the plan would bring: a deep queue now, a short one after, with one flow and with twenty.
 #[test]
 fn the_prediction() {
@@ -360,6 +391,11 @@ fn the_prediction() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    // In a narrow terminal no line of the table is broken.
+    let narrow = command(&args).env("COLUMNS", "80").output().unwrap();
+    let narrow = text(&narrow.stdout);
+    let table: Vec<&str> = narrow.lines().filter(|line| line.contains("leaf fq_codel  ")).collect();
+    assert!(table.len() >= 2 && table.iter().all(|line| line.chars().count() <= 80), "{narrow}");
     // The plan as a file has the table too, and the same choice without --predict.
     let plan = stdout(&["--facts", &nobody, "--rate", "15mbit", "-o", "-"]);
     assert!(plan.contains("chosen, htb rate 14250kbit leaf fq_codel; "), "{plan}");

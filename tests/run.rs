@@ -437,6 +437,12 @@ fn what_tc_makes_of_a_word_is_told() {
     assert!(notes.contains("note: --rate: 1Gbps is 8Gbit/s, "), "{notes}");
     assert!(notes.contains("note: --rtt: 50 is 50 microseconds, "), "{notes}");
     assert!(notes.contains("note: --interval: 5000 is 5000 microseconds, "), "{notes}");
+    let output = dualq(&["run", "--duration", "60"]);
+    let note = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        note.contains("note: --duration: 60 is 60 microseconds, ") && note.contains("; 60s?"),
+        "{note}"
+    );
     assert_eq!(told(&["run", "--duration", "1s", "--rate", "50mbit", "--rtt", "50ms"]), "");
     let notes = told(&["run", "--duration", "1s", "--qdisc", "pfifo limit 100"]);
     assert!(notes.contains("note: a packet in a FIFO's limit may be an aggregate"), "{notes}");

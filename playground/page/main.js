@@ -323,7 +323,7 @@ function tellTexts() {
     el("h3", {}, "As a scenario"), el("p", { class: "soft" }, "The program gives the same figures, byte for byte; with --world kernel the same file runs on real Linux."),
     el("details", { "data-text": "now" }, el("summary", {}, "Now"), block(command(now), "Command of the present line")),
     el("details", { "data-text": "cured" }, el("summary", {}, "Cured"), block(command(cured), "Command of the cured line")),
-    el("h3", {}, "As a plan"), el("p", { class: "soft" }, planWords(state)), block(planOf(state), "Command of the plan"));
+    el("h3", {}, "As a plan"), el("p", { class: "soft" }, withCommands(planWords(state))), block(planOf(state), "Command of the plan"));
 }
 
 /** What a link says, or that it says nonsense: then nothing of it is taken. */

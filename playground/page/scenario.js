@@ -102,9 +102,14 @@ function planOf(state) {
   return `${words.join(" ")} -o plan.toml\n`;
 }
 
+/** Text in which commands stand between grave accents, each as one. */
+function withCommands(text) {
+  return text.split("`").map((part, at) => (at % 2 ? el("code", {}, part) : part));
+}
+
 /** What is to be known of that call. */
 function planWords({ where, share, cure }) {
-  const words = ["For the machine that sends into the upload, on which it is to be run: it says what would change and changes nothing; `dualq apply plan.toml` does."];
+  const words = ["For the machine that sends into the upload, on which it is to be run: it says what would change and changes nothing; `sudo dualq apply plan.toml` does."];
   if (where === "shaper") words.push(`Its shaper is a twentieth below the rate${share === 95 ? ", as here" : `; here it is at ${share} %`}. The download's queue is at the provider: shaping it is for the router's other side, at the same share of that rate.`);
   if (where === "router") words.push("Without --rate there is no shaper, and the plan says what it says here: the queue is elsewhere.");
   if (where === "line") words.push("Only where the line's own queue is this machine's does that hold.");

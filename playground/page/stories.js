@@ -139,5 +139,5 @@ function tellStep(number) {
 function tellStory([now, cured]) {
   if (story.number === null || !now || !cured) return;
   const words = STORIES[story.number].steps[story.step].text({ now, cured });
-  if (storyText.textContent !== words) storyText.textContent = words;
+  if (storyText.textContent !== words.replaceAll("`", "")) storyText.replaceChildren(...withCommands(words));
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .outcome import DelayDistribution
 
-COLOURS = ["#0072b2", "#c24e00", "#00805c", "#a8477f", "#1b1f24", "#8a6100", "#2f8fc4"]
+COLOURS = ["#0072b2", "#ae5f52", "#1b1f24", "#897500", "#004d11", "#a70068", "#372f9e"]
 """Those of the report, on light paper."""
 
 HEAT = ["#eaf3fb", "#cfe3f4", "#abd0ea", "#7fb6dd", "#2b77ab", "#1a5f92", "#0d4470"]

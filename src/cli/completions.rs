@@ -1,10 +1,12 @@
 //! What shells need to know of the command line: made of the same source as `--help`.
 
+use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 
-use clap::{Args, Command, CommandFactory as _, ValueEnum};
+use clap::builder::PossibleValue;
+use clap::{Arg, Args, Command, CommandFactory as _, ValueEnum};
 use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
 };
@@ -157,7 +159,33 @@ const OF_KERNEL: [(&str, &str, Words); 2] =
 
 pub(super) fn with_values(command: Command) -> Command {
     let kernel = |kernel| OF_KERNEL.iter().fold(kernel, with);
+    let command = command.mut_subcommands(|one| one.mut_args(of_list));
     VALUES.iter().fold(command.mut_subcommand("kernel", kernel), with)
+}
+
+/// An argument that takes a list, none of which is worth naming twice: behind a comma come those that are not there yet.
+fn of_list(arg: Arg) -> Arg {
+    let Some(delimiter) = arg.get_value_delimiter() else { return arg };
+    let possible = arg.get_possible_values();
+    arg.add(ArgValueCompleter::new(move |begun: &OsStr| {
+        let taken = list_before(delimiter, &begun.to_string_lossy());
+        let left = possible.iter().filter(|value| !taken.iter().any(|one| one == value.get_name()));
+        let fitting = left.filter(|value| value.get_name().starts_with(&*begun.to_string_lossy()));
+        let candidate = |value: &PossibleValue| {
+            CompletionCandidate::new(value.get_name()).help(value.get_help().cloned())
+        };
+        fitting.map(candidate).collect()
+    }))
+}
+
+/// What stands in the list that is typed before its last part, which is all that the library hands over.
+fn list_before(delimiter: char, last: &str) -> Vec<String> {
+    let typed = env::args().filter_map(|word| {
+        let list = word.strip_suffix(last)?.strip_suffix(delimiter)?;
+        let list = list.rsplit_once('=').map_or(list, |(_, list)| list);
+        Some(list.split(delimiter).map(str::to_owned).collect::<Vec<_>>())
+    });
+    typed.flatten().collect()
 }
 
 fn with(command: Command, (of, argument, known): &(&'static str, &'static str, Words)) -> Command {

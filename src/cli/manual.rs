@@ -1,6 +1,5 @@
 //! `dualq man`: pages of the manual, made of the same source as `--help`.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
@@ -10,7 +9,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 use dualq_units::plain;
 
 use super::{Failure, front};
-use crate::output::print;
+use crate::output::{Folder, Named, print};
 use crate::run::PROGRAM;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -37,21 +36,17 @@ pub(crate) fn run(args: &ManArgs) -> Result<(), Failure> {
         let page = page(&command, &[]).map_err(|error| Failure::Run(plain(&error)))?;
         return print(&mut io::stdout(), &page);
     };
-    let cannot = |error: io::Error| {
-        Failure::Run(format!("cannot write into {}: {}", folder.display(), plain(&error)))
-    };
-    fs::create_dir_all(folder).map_err(cannot)?;
+    let folder = Folder::open(folder)?;
+    let mut pages = Vec::new();
     let mut left = vec![(&command, Vec::new())];
     while let Some((command, see)) = left.pop() {
-        fs::write(
-            folder.join(format!("{}.1", name(command))),
-            page(command, &see).map_err(cannot)?,
-        )
-        .map_err(cannot)?;
+        let page = page(command, &see).map_err(|error| Failure::Run(plain(&error)))?;
+        pages.push(folder.file(&format!("{}.1", name(command)), page.as_bytes())?);
         let below = command.get_subcommands().filter(|one| !one.is_hide_set());
         left.extend(below.map(|one| (one, near(command, one))));
     }
-    Ok(())
+    // All of them, or none.
+    pages.into_iter().try_for_each(Named::finish)
 }
 
 /// What the page of a command is called: `dualq-kernel-build`.

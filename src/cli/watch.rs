@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use dualq_units::tc_time;
+use dualq_units::{surprise, tc_time};
 
 /// Less would be most of a processor, more nobody watches.
 const INTERVAL: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
@@ -78,7 +78,10 @@ fn within(
 ) -> Result<Duration, String> {
     match tc_time::parse_span(text) {
         Ok(time) if range.contains(&time) => Ok(time),
-        Ok(_) => Err(right.to_owned()),
+        Ok(_) => Err(match surprise::duration(text) {
+            Some(told) => format!("{right}; {told}"),
+            None => right.to_owned(),
+        }),
         Err(error) => Err(error.to_string()),
     }
 }

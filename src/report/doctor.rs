@@ -239,7 +239,8 @@ fn sysctls(facts: &Facts, width: usize) -> String {
             let value = if differs { format!(", to {}", setting.value) } else { String::new() };
             format!("{}:{}{value}", setting.file, setting.line)
         });
-        table.add_row([key.to_owned(), running.unwrap_or("-").to_owned(), by]);
+        // The kernel parts numbers by tabs, which are as wide as the terminal likes.
+        table.add_row([key.to_owned(), running.unwrap_or("-").replace('\t', " "), by]);
     }
     if any { words(table) } else { String::new() }
 }

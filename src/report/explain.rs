@@ -15,6 +15,8 @@ const CONTROL: &str = "congestion control";
 /// Where the values of parameters stand, and what they do.
 const VALUES: usize = 26;
 const MEANINGS: usize = 46;
+/// With less room than this it is read below.
+const LEAST_MEANING: usize = 30;
 
 /// All there is: kind, name and title of each.
 fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
@@ -81,8 +83,14 @@ fn parameter(text: &mut String, valued: &Valued, width: usize) {
     row(text, &parameter.words.join("|"), &value, &does, width);
 }
 
-/// A name, a value and what it does, each in its column or, if what stands before is too long, below it.
+/// A name, a value and what it does, each in its column or, if what stands before is too long, below it. Where the last column would be
+/// narrow it is below too.
 fn row(text: &mut String, name: &str, value: &str, does: &str, width: usize) {
+    if width < MEANINGS + LEAST_MEANING {
+        let lead = format!("  {name:<space$} {value}", space = VALUES - 3);
+        wrapped(text, "  ", lead.trim(), width);
+        return wrapped(text, "      ", does, width);
+    }
     let mut first = format!("  {name}");
     for (column, next) in [(VALUES, value), (MEANINGS, "")] {
         if first.chars().count() + 1 >= column {
@@ -169,4 +177,23 @@ pub(crate) fn control_json(name: &str, about: &About) -> String {
 
 fn document(value: &Value) -> String {
     format!("{value:#}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_parameter_does_is_no_narrow_column() {
+        let said = |width| {
+            let mut text = String::new();
+            row(&mut text, "limit", "10000p", "packets that both queues hold together", width);
+            text
+        };
+        assert_eq!(
+            said(60),
+            "  limit                   10000p\n      packets that both queues hold together\n"
+        );
+        assert_eq!(said(100).lines().count(), 1);
+    }
 }

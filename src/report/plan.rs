@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use comfy_table::Table;
 use dualq_host::Plan;
 use dualq_host::plan::{Change, FLOWS, Trial, What};
+use dualq_report::{Grid, Group};
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use super::{render, wrapped};
+use super::wrapped;
 use crate::predict::Prediction;
 
 /// The version of the JSON document's form.
@@ -100,7 +100,8 @@ fn printable(text: &str) -> String {
 }
 
 /// What was simulated, the worst first: a row for each queue with each sender.
-pub(crate) fn prediction(prediction: &Prediction, width: usize) -> String {
+/// The table has `room` for so many columns, if that is bounded.
+pub(crate) fn prediction(prediction: &Prediction, width: usize, room: Option<usize>) -> String {
     let evidence = &prediction.evidence;
     let question = evidence.question();
     let mut text = String::new();
@@ -114,17 +115,27 @@ pub(crate) fn prediction(prediction: &Prediction, width: usize) -> String {
             question.dev, question.rate, question.rtt_from,
         );
         wrapped(&mut text, "", &title, width);
-        let mut table = Table::new();
-        let columns = FLOWS
+        let group = |title: &str, names: &[String]| Group {
+            title: title.to_owned(),
+            names: names.to_vec(),
+        };
+        let alone = |name: &str| group("", &[name.to_owned()]);
+        let flows = FLOWS
             .map(|flows| if flows == 1 { "1 flow".to_owned() } else { format!("{flows} flows") });
-        let mut header = vec![String::new(), "queue".to_owned(), "sender".to_owned()];
-        header.extend(columns);
-        header.extend(["Mbit/s", "fairness", "world"].map(str::to_owned));
-        table.set_header(header);
+        let mut table = Grid {
+            heads: ["", "queue", "sender"].map(str::to_owned).to_vec(),
+            groups: vec![
+                group("ssh p99 (ms)", &flows),
+                group("goodput", &["Mbit/s".to_owned()]),
+                alone("fairness"),
+                alone("world"),
+            ],
+            rows: Vec::new(),
+        };
         for row in rows {
             let mark = if row.queue == question.now {
                 "now"
-            } else if row.queue == evidence.chosen() {
+            } else if evidence.taken() == Some(row.queue) {
                 "chosen"
             } else {
                 ""
@@ -140,9 +151,9 @@ pub(crate) fn prediction(prediction: &Prediction, width: usize) -> String {
             cells.push(format!("{:.2}", row.least.0));
             cells.push(format!("{:.3}", row.least.1));
             cells.push(figures.world.clone());
-            table.add_row(cells);
+            table.rows.push(cells);
         }
-        let _ = writeln!(text, "\n{}", render(table, 3));
+        let _ = writeln!(text, "\n{}", table.lines(room).join("\n"));
     }
     if !question.now_known {
         let remark = format!(
@@ -170,7 +181,7 @@ pub(crate) fn json(plan: &Plan, predictions: &[Prediction]) -> String {
             json!({
                 "queue": queue,
                 "is_now": *queue == evidence.question().now,
-                "is_chosen": queue == evidence.chosen(),
+                "is_chosen": evidence.taken() == Some(queue.as_str()),
                 "cc": sender.cc,
                 "ecn": sender.ecn,
                 "flows": flows,
@@ -186,7 +197,7 @@ pub(crate) fn json(plan: &Plan, predictions: &[Prediction]) -> String {
         all.push(json!({
             "dev": question.dev,
             "direction": if question.arriving { "download" } else { "upload" },
-            "chosen": evidence.chosen(),
+            "chosen": evidence.taken(),
             "runs": runs.collect::<Vec<_>>(),
             "remarks": prediction.remarks,
         }));
@@ -200,5 +211,5 @@ pub(crate) fn json(plan: &Plan, predictions: &[Prediction]) -> String {
 /// What is to be said once a plan is in a file.
 pub(crate) fn written(path: &Path) -> String {
     let path = path.display();
-    format!("\nNothing is changed yet. The plan is in {path}: dualq apply {path}\n")
+    format!("\nNothing is changed yet. The plan is in {path}: sudo dualq apply {path}\n")
 }

@@ -3,57 +3,49 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use comfy_table::Table;
 use dualq_qdisc::show;
 use dualq_replay::{BandOutcome, Delays, Outcome, Timeline};
 use dualq_report::replayed::Series;
-use dualq_report::words::thousands;
+use dualq_report::words::{folded, thousands};
+use dualq_report::{Grid, Group};
 use dualq_scenario::DelayDistribution;
 use dualq_scenario::summary::thousandths;
 use serde_json::{Value, json};
 
-use super::{megabits, milliseconds, nanos, render, seconds};
+use super::{megabits, milliseconds, nanos, seconds};
 use crate::replay::Summary;
 
 /// The version of the JSON document's form.
 const JSON_VERSION: u32 = 1;
 
-const COLUMNS: [&str; 14] = [
-    "qdisc",
-    "queue",
-    "in",
-    "out",
-    "coupled",
-    "step",
-    "overlimit",
-    "congested",
-    "step",
-    "min",
-    "p50",
-    "p95",
-    "p99",
-    "max",
+/// The columns, by what they are of.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("packets", &["in", "out"]),
+    ("marked", &["coupled", "step"]),
+    ("dropped", &["overlimit", "congested", "step"]),
+    ("delay (ms)", &["min", "p50", "p95", "p99", "max"]),
 ];
 
 const CAVEAT: &str = "\
-    (A recording sends on as it did, whatever is marked or dropped; live senders would slow down.)\n\n";
+    (A recording sends on as it did, whatever is marked or dropped; live senders would slow down.)";
 
-/// Tables, and the block of `tc -s qdisc show` of each discipline.
-pub(crate) fn text(summary: &Summary) -> String {
+/// Tables, in as many columns as there is `room` for, and the block of `tc -s qdisc show` of each discipline.
+pub(crate) fn text(summary: &Summary, room: Option<usize>) -> String {
     let Summary { trace, settings, arrivals, outcomes, .. } = summary;
-    let mut text = format!(
-        "{trace}: {} packets, {} bytes in {} ({}) over a link of {}\n\n",
+    let head = format!(
+        "{trace}: {} packets, {} bytes in {} ({}) over a link of {}",
         thousands(arrivals.packets),
         thousands(arrivals.bytes),
         seconds(arrivals.last - arrivals.first),
         megabits(arrivals.rate()),
         megabits(settings.rate)
     );
-    let _ = writeln!(text, "{}\n", table(outcomes));
+    let mut text = folded(&head, room) + "\n\n";
+    let _ = writeln!(text, "{}\n", table(outcomes, room));
     for outcome in outcomes {
-        let _ = writeln!(text, "{}", sentence(outcome));
+        let _ = writeln!(text, "{}", folded(&sentence(outcome), room));
     }
-    text.push_str(CAVEAT);
+    let _ = writeln!(text, "{}\n", folded(CAVEAT, room));
     for outcome in outcomes {
         let block = show::text_with_stats(&outcome.config, &outcome.stats);
         let _ = writeln!(text, "{}\n", block.trim_end());
@@ -63,21 +55,22 @@ pub(crate) fn text(summary: &Summary) -> String {
     text
 }
 
-fn table(outcomes: &[Outcome]) -> String {
-    let mut table = Table::new();
-    let mut groups = [""; COLUMNS.len()];
-    (groups[2], groups[4], groups[6], groups[9]) = ("packets", "marked", "dropped", "delay (ms)");
-    table.add_row(groups);
-    table.add_row(COLUMNS);
+/// The table, in as many columns as there is `room` for.
+fn table(outcomes: &[Outcome], room: Option<usize>) -> String {
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let groups =
+        GROUPS.map(|(title, names)| Group { title: title.to_owned(), names: owned(names) });
+    let mut table =
+        Grid { heads: owned(&["qdisc", "queue"]), groups: groups.into(), rows: Vec::new() };
     for outcome in outcomes {
         let mut name = outcome.spec.to_string();
         // One queue is all there is.
         let total = (outcome.bands.len() > 1).then_some(&outcome.total);
         for band in outcome.bands.iter().chain(total) {
-            table.add_row(row(std::mem::take(&mut name), band));
+            table.rows.push(row(std::mem::take(&mut name), band));
         }
     }
-    render(table, 2)
+    table.lines(room).join("\n")
 }
 
 fn row(name: String, band: &BandOutcome) -> Vec<String> {
@@ -115,7 +108,7 @@ fn sentence(outcome: &Outcome) -> String {
         return format!("{}: no packet left", outcome.spec);
     };
     format!(
-        "{}: delivered {}; half of the packets waited less than {} ms, one in a hundred more than {} ms; {:.2}% were \
+        "{}: delivered {}; half of the packets waited {} ms at most, one in a hundred more than {} ms; {:.2}% were \
          dropped",
         outcome.spec,
         megabits(outcome.delivered()),

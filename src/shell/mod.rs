@@ -29,7 +29,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::cli::shell::{OpenArgs, SetArgs, ShellAction, ShellArgs, WatchArgs};
 use crate::cli::{Failure, note, note_qdiscs};
-use crate::output::{Output, print, print_as_it_is};
+use crate::output::{Named, Output, print, print_as_it_is};
 use crate::signals::{Came, Signals};
 use control::{Remote, Socket, VARIABLE};
 use display::Below;
@@ -87,7 +87,7 @@ fn open(args: &OpenArgs) -> Result<(), Failure> {
     dualq_namespace::become_able()?;
     keeper::adopt()?;
     let files = log::files(args)?;
-    let json_file = args.json.as_deref().map(Output::directly).transpose()?;
+    args.json.as_deref().map(Output::check).transpose()?;
     let place = Place::make(&path, gateway.is_some())?;
     let terminal = Terminal::here();
     let (place, log) = place.start(&path, args.seed, files)?;
@@ -112,11 +112,8 @@ fn open(args: &OpenArgs) -> Result<(), Failure> {
     }
     let status = status?;
     let document = document.ok_or_else(|| Failure::Run("the link has stopped".to_owned()))?;
-    if let (Some(mut output), Some(path)) = (json_file, &args.json) {
-        let written = output.write_all(json(&document).as_bytes()).and_then(|()| output.finish());
-        written.map_err(|error| {
-            Failure::Run(format!("cannot write {}: {}", path.display(), plain(&error)))
-        })?;
+    if let Some(path) = &args.json {
+        Named::open(path)?.write(json(&document).as_bytes())?;
     }
     if !args.quiet {
         print_as_it_is(&mut io::stderr(), &summary::text(&document))?;

@@ -170,8 +170,9 @@ impl Control {
             )
         });
         lines.push(format!(
-            "tcp {cc}: {} connections, {} active{}",
+            "tcp {cc}: {} {}, {} active{}",
             now.connections,
+            if now.connections == 1 { "connection" } else { "connections" },
             now.active,
             worst.unwrap_or_default()
         ));

@@ -268,7 +268,7 @@ fn a_plan_is_written() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let said = text(&output.stdout);
     assert!(said.contains("Packets over 1400 bytes vanish"));
-    let end = format!("\nNothing is changed yet. The plan is in {file}: dualq apply {file}\n");
+    let end = format!("\nNothing is changed yet. The plan is in {file}: sudo dualq apply {file}\n");
     assert!(said.ends_with(&end), "{said}");
     let output = network.dualq(&[HOSTS[0], "-o", file, "--json"]);
     assert!(serde_json::from_slice::<Value>(&output.stdout).is_ok(), "{}", text(&output.stdout));

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use tests_skipped::has;
+use tests_skipped::{has, skipped};
 
 use super::{able, run, shell, sockets};
 
@@ -171,6 +171,42 @@ fn a_link_is_changed_from_elsewhere() {
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
     assert_eq!(call(&["watch", &pid]).0, Some(1));
+}
+
+/// What was there stays where the document has no room; that it could not be written is known before the command begins.
+#[test]
+fn a_document_is_there_whole_or_not_at_all() {
+    if !able() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("small")).unwrap();
+    let script = "mount -t tmpfs none small && echo before > small/there && mount -o remount,$1 small && shift && \"$@\"; status=$?; \
+                  cat small/there; ls -A small; exit $status";
+    let shell = |options: &str, file: &str| {
+        let mut own = Command::new("unshare");
+        own.args([
+            "-rm", "sh", "-c", script, "sh", options, DUALQ, "shell", "--quiet", "--json", file,
+        ]);
+        own.args(["--", "echo", "begun"]).current_dir(folder.path());
+        own.env("XDG_RUNTIME_DIR", folder.path()).env_remove("DUALQ_SHELL");
+        let output = own.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    for (file, options, stdout, why) in [
+        ("small/there", "size=4k", "begun\nbefore\nthere\n", "No space left on device"),
+        ("small/new", "size=4k", "begun\nbefore\nthere\n", "No space left on device"),
+        ("small/there", "ro", "before\nthere\n", "Read-only file system"),
+        ("small/new", "ro", "before\nthere\n", "Read-only file system"),
+    ] {
+        let (status, said, error) = shell(options, file);
+        if error.contains("unshare") || error.contains("mount:") {
+            return skipped("no mount namespace of one's own: root, or user namespaces");
+        }
+        assert_eq!((status, said.as_str()), (Some(1), stdout), "{options} {file}: {error}");
+        assert!(error.contains(&format!("cannot write {file}: {why}")), "{options}: {error}");
+    }
 }
 
 #[test]

@@ -284,6 +284,8 @@ fn facts_are_read_as_they_were_written() {
     let mut document = serde_json::to_value(&facts).unwrap();
     document["findings"] = serde_json::json!([{ "id": "x" }]);
     assert_eq!(Facts::parse("f", &document.to_string()).unwrap(), facts);
+    // As an editor on Windows saves it.
+    assert_eq!(Facts::parse("f", &format!("\u{feff}{document}")).unwrap(), facts);
 }
 
 #[test]

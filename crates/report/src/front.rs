@@ -4,11 +4,16 @@ use dualq_scenario::Scenario;
 use dualq_worlds::{Run, ScenarioRuns};
 
 use crate::figures::{Measure, Samples};
+use crate::rank;
 use crate::report::Report;
 use crate::sweep;
+use crate::words::one_line;
 
 /// Fewer scenarios have no front worth a look.
 const FEWEST_TO_DRAW: usize = 3;
+
+/// More names than this are no easier to read than the table.
+const MOST_NAMED: usize = 8;
 
 /// Delay and goodput of scenarios, in the world that was named first.
 #[derive(Debug)]
@@ -60,12 +65,18 @@ impl Front {
         ((least - beside).max(0.0), most + beside, false)
     }
 
-    /// What a picture of it says.
-    pub(crate) fn words(&self) -> String {
+    /// What a picture of it says: dots have no names, so those on the line are named here where they are few.
+    pub(crate) fn words(&self, report: &Report<'_>) -> String {
         let (on, all) = (self.scenarios.len(), self.points.len());
-        format!(
+        let mut words = format!(
             "On the line are {on} of {all} scenarios: no other has both less delay and more goodput."
-        )
+        );
+        if on <= MOST_NAMED {
+            let label = |number: &usize| one_line(&rank::label(&report.scenarios[*number]));
+            let labels: Vec<String> = self.scenarios.iter().map(label).collect();
+            words += &format!(" From the left: {}.", labels.join("; "));
+        }
+        words
     }
 }
 

@@ -1,18 +1,23 @@
 //! A table of figures that fits the terminal: groups of columns under a common title, and what does not fit side by side below.
 
 /// Columns that belong together, under one title.
-pub(crate) struct Group {
-    pub(crate) title: String,
-    pub(crate) names: Vec<String>,
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The title of them all.
+    pub title: String,
+    /// Their own.
+    pub names: Vec<String>,
 }
 
 /// Rows of words that tell them apart, and of figures.
-pub(crate) struct Grid {
+#[derive(Clone, Debug)]
+pub struct Grid {
     /// The titles of the words.
-    pub(crate) heads: Vec<String>,
-    pub(crate) groups: Vec<Group>,
+    pub heads: Vec<String>,
+    /// The columns of figures.
+    pub groups: Vec<Group>,
     /// The words, then a figure for each column of each group.
-    pub(crate) rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<String>>,
 }
 
 /// Between columns.
@@ -24,7 +29,11 @@ fn width(text: &str) -> usize {
 
 impl Grid {
     /// The table's lines. Where it has more columns than `most`, groups go below each other, each time with the words.
-    pub(crate) fn lines(&self, most: Option<usize>) -> Vec<String> {
+    ///
+    /// # Panics
+    /// If a row has fewer cells than there are columns.
+    #[must_use]
+    pub fn lines(&self, most: Option<usize>) -> Vec<String> {
         let heads = self.heads.len();
         let head_widths: Vec<usize> =
             (0..heads).map(|at| self.widest(at, &self.heads[at])).collect();

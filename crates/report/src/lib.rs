@@ -29,6 +29,7 @@ pub use format::parquet;
 pub use format::{columns, csv, flent, json, text};
 pub use front::Front;
 pub use graphs::sparkline;
+pub use grid::{Grid, Group};
 pub use report::Report;
 pub use sweep::sort_values;
 pub use text::Style;

@@ -5,6 +5,7 @@ use dualq_worlds::ScenarioRuns;
 
 use crate::figures::{Samples, base_ms, group_name, lost_of_udp, lost_share};
 use crate::remarks::unanswered;
+use crate::svg::axis::plain;
 
 /// A mean over the seeds in the first world.
 fn mean(runs: &ScenarioRuns<'_>, of: impl Fn(&Outcome) -> Option<f64>) -> Option<f64> {
@@ -22,17 +23,27 @@ pub(crate) fn throughput_mbit(runs: &ScenarioRuns<'_>) -> f64 {
     mean(runs, |outcome| Some(of(outcome))).unwrap_or(0.0)
 }
 
+/// A rate as sentences have it: to a tenth; less than 1 by what it has of digits, for 0.0 would say that nothing arrives.
+pub(crate) fn mbit(rate: f64) -> String {
+    if rate >= 1.0 || rate <= 0.0 { format!("{rate:.1}") } else { plain(rate) }
+}
+
+/// A share in per cent, by what it has of digits: of 1 in 400 that a table has as 0.003 no other tenth may come.
+fn percent(share: f64) -> String {
+    format!("{}%", plain(100.0 * share))
+}
+
 /// What the throughput and the answers to the probe do not tell: UDP beside flows, and what was lost of UDP and of the first probe's pings.
 /// `mbit` is what a rate is called.
 pub(crate) fn beside(runs: &ScenarioRuns<'_>, mbit: &str) -> String {
     let mut words = String::new();
     let share = |of: &dyn Fn(&Outcome) -> Option<f64>| {
-        mean(runs, of).filter(|share| *share > 0.0).map(|share| format!("{:.1}%", 100.0 * share))
+        mean(runs, of).filter(|share| *share > 0.0).map(percent)
     };
     let scenario = runs.scenario();
     if !scenario.udp.is_empty() && !scenario.flow.is_empty() {
         let arrived = mean(runs, |outcome| Some(udp_mbit(outcome))).unwrap_or(0.0);
-        words += &format!("; of UDP arrived {arrived:.1} {mbit}");
+        words += &format!("; of UDP arrived {} {mbit}", self::mbit(arrived));
     }
     if let Some(lost) = share(&|outcome| lost_of_udp(&outcome.udp)) {
         words += &format!("; {lost} of UDP's packets were lost");
@@ -137,7 +148,7 @@ pub(crate) fn label(runs: &ScenarioRuns<'_>) -> String {
 
 /// What came of a scenario, in plain words.
 pub(crate) fn sentence(runs: &ScenarioRuns<'_>) -> String {
-    let (label, throughput) = (label(runs), throughput_mbit(runs));
+    let (label, throughput) = (label(runs), mbit(throughput_mbit(runs)));
     let probe = match probe_ms(runs) {
         Some(probe_ms) => format!(
             " while the probe is answered in {probe_ms:.2} ms, {:.2} ms above the base",
@@ -148,5 +159,17 @@ pub(crate) fn sentence(runs: &ScenarioRuns<'_>) -> String {
         }
         None => String::new(),
     };
-    format!("{label}: {throughput:.1} Mbits/sec{probe}{}", beside(runs, "Mbits/sec"))
+    format!("{label}: {throughput} Mbits/sec{probe}{}", beside(runs, "Mbits/sec"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn little_is_not_nothing() {
+        assert_eq!([47.81, 1.0, 0.008, 0.0].map(mbit), ["47.8", "1.0", "0.008", "0.0"]);
+        let shares = [0.0025, 0.000_04, 0.123_45, 1.0].map(percent);
+        assert_eq!(shares, ["0.25%", "0.004%", "12.3%", "100%"]);
+    }
 }

@@ -344,7 +344,7 @@ impl Document {
             page.headline(&match &total.delay_ns {
                 None => format!("{}: no packet left.", run.qdisc),
                 Some(delays) => format!(
-                    "{}: delivered {delivered:.2} Mbit/s; half of the packets waited less than {:.3} ms, one in a hundred more than {:.3} ms; {dropped:.2} % were dropped.",
+                    "{}: delivered {delivered:.2} Mbit/s; half of the packets waited {:.3} ms at most, one in a hundred more than {:.3} ms; {dropped:.2} % were dropped.",
                     run.qdisc,
                     ms(delays.p50),
                     ms(delays.p99)

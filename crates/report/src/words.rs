@@ -41,6 +41,30 @@ pub fn one_line(text: &str) -> String {
     printable(&text.replace(['\n', '\t'], " ")).into_owned()
 }
 
+/// A line, broken between words where it is longer than `most`; what goes on is indented. A word that is longer stays whole.
+#[must_use]
+pub fn folded(line: &str, most: Option<usize>) -> String {
+    let Some(most) = most.filter(|most| line.chars().count() > *most) else {
+        return line.to_owned();
+    };
+    let mut text = String::new();
+    let mut used = 0;
+    for word in line.split(' ') {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > most {
+            text.push_str("\n   ");
+            used = 3;
+        }
+        if used > 0 {
+            text.push(' ');
+            used += 1;
+        }
+        text.push_str(word);
+        used += length;
+    }
+    text
+}
+
 /// Control characters (C0, DEL and C1), and those that turn the direction of the text around them.
 fn steers(c: char) -> bool {
     match c {
@@ -74,6 +98,18 @@ mod tests {
         assert_eq!(printable("\u{1b}[2J\r\u{7f}\u{9b}m"), "\\u001b[2J\\u000d\\u007f\\u009bm");
         assert_eq!(printable("\u{202e}txt"), "\\u202etxt");
         assert_eq!(one_line("a\nb\u{1b}"), "a b\\u001b");
+    }
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        let line = "Best: fq with cubic: 47.8 Mbits/sec";
+        assert_eq!(folded(line, None), line);
+        assert_eq!(folded(line, Some(35)), line);
+        assert_eq!(folded(line, Some(20)), "Best: fq with cubic:\n    47.8 Mbits/sec");
+        assert_eq!(
+            folded(line, Some(12)),
+            "Best: fq\n    with\n    cubic:\n    47.8\n    Mbits/sec"
+        );
     }
 
     /// What serde leaves as it is, is escaped in the same way as what it does not.

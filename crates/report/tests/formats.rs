@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use dualq_report::{Report, Style, csv, flent, html, json, svg, text};
 use dualq_scenario::{Outcome, Scenario, Sweep};
-use dualq_worlds::{Model, Observer, Results, Seeds, World, WorldError};
+use dualq_worlds::{Model, Observer, Origin, Results, Seeds, World, WorldError};
 use serde_json::Value;
 
 /// The model as if it were real Linux.
@@ -323,6 +323,62 @@ fn the_headline_tells_links_apart() {
 fn picture(results: &Results, name: &str) -> Option<String> {
     let pictures = svg::pictures(&Report::of(results)).into_iter();
     pictures.into_iter().find(|picture| picture.name == name).map(|picture| picture.svg)
+}
+
+/// Who names no scenario has a command for a name, which stands below each picture anyway; on the page it is the title alone.
+#[test]
+fn a_command_is_said_once() {
+    let mut results = results(QUEUES, &[&Model], 1);
+    let command = "dualq run --rate 5mbit --qdisc dualpi2";
+    results.name = command.to_owned();
+    results.origin = Some(Origin { command: command.to_owned(), ..Origin::default() });
+    let comparison = picture(&results, "comparison").unwrap();
+    let texts = comparison.matches(&format!("{command}</text>")).count();
+    assert_eq!(texts, 1, "{comparison}");
+    assert!(comparison.contains(">Latency under load and goodput</text>"), "{comparison}");
+    let page = html::write(&[Report::of(&results)], "dualq", None);
+    assert!(page.contains("\"headline\":[\"Of 2 that were compared "));
+    let both = html::write(&[Report::of(&results), Report::of(&results)], "dualq", None);
+    assert!(both.contains(&format!("\"headline\":[\"{command}: of 2 that were compared ")));
+}
+
+/// A run of one interval has points that no line leads to.
+#[test]
+fn a_point_alone_is_seen() {
+    let time = |interval: &str| {
+        let played = results(&format!("interval = '{interval}'\n{QUEUES}"), &[&Model], 1);
+        picture(&played, "time").unwrap()
+    };
+    assert!(time("3s").contains("class=\"c0 l n\""), "{}", time("3s"));
+    assert!(!time("1s").contains("class=\"c0 l n\""));
+}
+
+/// A name that is too long leaves what a picture shows in its title.
+#[test]
+fn a_title_is_not_cut_off_by_a_name() {
+    let mut results = results(QUEUES, &[&Model], 1);
+    results.name = "name ".repeat(40);
+    let comparison = picture(&results, "comparison").unwrap();
+    assert!(comparison.contains("…: Latency under load and goodput</text>"), "{comparison}");
+}
+
+/// Numbers of many digits beside the bars of delays end before the goodput's bars begin.
+#[test]
+fn long_delays_have_room() {
+    let played = results(QUEUES, &[&Model], 1);
+    let mut document = serde_json::to_value(&played).unwrap();
+    let probe = &mut document["runs"][0]["outcome"]["probe"][0];
+    for figure in ["p50_ms", "p99_ms", "max_ms"] {
+        probe[figure] = 1_234_567.89.into();
+    }
+    let results: Results = serde_json::from_value(document).unwrap();
+    let picture = picture(&results, "comparison").unwrap();
+    let place = |text: &str| -> f64 {
+        let line = picture.lines().find(|line| line.contains(text)).unwrap();
+        line.split('"').nth(1).unwrap().parse().unwrap()
+    };
+    let (numbers, goodput) = (place(" · 12345"), place(">Goodput"));
+    assert!(numbers + 6.0 * "1234567.89 · 1234567.89".len() as f64 <= goodput + 6.0, "{picture}");
 }
 
 /// A heat map has each number of the table, in the order of the values and not of the ranks; a line has a place for each value.

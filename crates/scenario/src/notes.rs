@@ -5,11 +5,13 @@ use toml::de::{DeTable, DeValue};
 
 use crate::reader::{line_of, parse};
 
-/// The keys whose values are times.
-const TIMES: [&str; 15] = [
+/// Those whose values say how long something lasts.
+const LASTING: [&str; 2] = ["duration", "warmup"];
+
+/// All others whose values are times.
+const TIMES: [&str; 13] = [
     "at",
     "delay",
-    "duration",
     "every",
     "extra_rtt",
     "forward",
@@ -21,7 +23,6 @@ const TIMES: [&str; 15] = [
     "spacing",
     "start",
     "stop",
-    "warmup",
 ];
 
 /// Rates and times in a sweep that tc's grammar takes for something else than most people do, with their lines. None if it is no sweep.
@@ -49,6 +50,7 @@ fn look(source: &str, table: &DeTable<'_>, notes: &mut Vec<(usize, String)>) {
                     None
                 }
                 DeValue::String(word) if key == "rate" || key == "police" => surprise::rate(word),
+                DeValue::String(word) if LASTING.contains(&key) => surprise::duration(word),
                 DeValue::String(word) if TIMES.contains(&key) => surprise::time(word),
                 _ => None,
             };

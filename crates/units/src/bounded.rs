@@ -7,6 +7,9 @@ use std::path::Path;
 /// How much of a text is looked at before all else is read.
 const FIRST: u64 = 64 << 10;
 
+/// The mark of the order of bytes, in UTF-8, which editors on Windows put before a text: it says nothing, and no grammar has it.
+pub const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// The text of a file.
 ///
 /// # Errors
@@ -23,7 +26,7 @@ pub fn bytes(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
     rest(File::open(path)?, Vec::new(), longest)
 }
 
-/// All of a text that is read from somewhere.
+/// All of a text that is read from somewhere, without a [`BYTE_ORDER_MARK`] before it.
 ///
 /// # Errors
 /// If it cannot be read, is no UTF-8, or is longer than that.
@@ -35,7 +38,10 @@ pub fn text_of(mut input: impl io::Read, longest: u64) -> io::Result<String> {
     if begins.contains(&0) {
         return Err(invalid("it is no text"));
     }
-    let bytes = rest(input, begins, longest)?;
+    let mut bytes = rest(input, begins, longest)?;
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
+    }
     String::from_utf8(bytes).map_err(|_| invalid("stream did not contain valid UTF-8"))
 }
 
@@ -68,5 +74,11 @@ mod tests {
         assert_eq!(text_of("abc".as_bytes(), 3).unwrap(), "abc");
         let error = text_of(&b"\xff"[..], 3).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_mark_before_a_text_is_none_of_it() {
+        assert_eq!(text_of("\u{feff}a\u{feff}".as_bytes(), 9).unwrap(), "a\u{feff}");
+        assert_eq!(text_of("\u{feff}".as_bytes(), 9).unwrap(), "");
     }
 }

@@ -25,15 +25,26 @@ pub fn rate(word: &str) -> Option<String> {
     })
 }
 
-/// Says what a time is in tc's words where it may have been meant otherwise: `50` is 50 µs.
+/// Says what a time is in tc's words where it may have been meant otherwise: `50` is 50 µs, and who says that of a delay means milliseconds.
 #[must_use]
 pub fn time(word: &str) -> Option<String> {
+    time_meant(word, "ms")
+}
+
+/// The same of how long something lasts: who says `60` means seconds.
+#[must_use]
+pub fn duration(word: &str) -> Option<String> {
+    time_meant(word, "s")
+}
+
+fn time_meant(word: &str, meant: &str) -> Option<String> {
     let time = tc_time::parse(word).ok()?;
     let (number, unit) = strtod(word)?;
     (unit.is_empty() && time > Duration::ZERO).then(|| {
+        let unit = if time == Duration::from_micros(1) { "microsecond" } else { "microseconds" };
         let number = format_g(number, 15);
         format!(
-            "{word} is {number} microseconds, for a bare number is that in tc's words; {number}ms?"
+            "{word} is {number} {unit}, for a bare number is that in tc's words; {number}{meant}?"
         )
     })
 }
@@ -61,6 +72,8 @@ mod tests {
     fn microseconds_are_told() {
         let expected = "50 is 50 microseconds, for a bare number is that in tc's words; 50ms?";
         assert_eq!(time("50").as_deref(), Some(expected));
+        let expected = "1 is 1 microsecond, for a bare number is that in tc's words; 1s?";
+        assert_eq!(duration("1").as_deref(), Some(expected));
         for word in ["50ms", "50us", "0", "1s", "soon"] {
             assert_eq!(time(word), None, "{word}");
         }

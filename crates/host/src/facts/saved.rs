@@ -78,6 +78,7 @@ impl Facts {
     /// # Errors
     /// If it holds no facts.
     pub fn parse(from: &str, text: &str) -> Result<Self, FactsError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if let Some(facts) = Self::from_sysctl_output(text) {
             return Ok(facts);
         }

@@ -465,6 +465,12 @@ impl Evidence {
         (felt(p99_then) > felt(p99_now) * EQUAL).then_some((p99_then, p99_now))
     }
 
+    /// What the plan takes: the choice, unless it is better to leave what there is.
+    #[must_use]
+    pub fn taken(&self) -> Option<&str> {
+        self.better_left().is_none().then(|| self.chosen())
+    }
+
     /// What is worse with the choice than it is now, if anything is.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
@@ -548,7 +554,7 @@ impl Evidence {
                 } else {
                     format!("now, assumed {queue}")
                 };
-            } else if row.queue == self.chosen() && self.better_left().is_none() {
+            } else if self.taken() == Some(row.queue) {
                 queue = format!("chosen, {queue}");
             }
             lines.push(format!(

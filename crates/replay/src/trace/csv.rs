@@ -7,6 +7,7 @@ use std::io::Read;
 
 use dualq_qdisc::{Class, Ecn};
 use dualq_units::Instant;
+use dualq_units::bounded::BYTE_ORDER_MARK;
 
 use super::{Cut, TraceError};
 use crate::Arrival;
@@ -58,6 +59,10 @@ impl<R: Read> CsvReader<R> {
             line: 0,
             previous: Instant::ZERO,
         };
+        reader.fill()?;
+        if reader.buffered().starts_with(BYTE_ORDER_MARK) {
+            reader.start += BYTE_ORDER_MARK.len();
+        }
         reader.skip_comments()?;
         reader.line += 1;
         let line = reader.buffered().split(|byte| *byte == b'\n').next().unwrap_or_default();

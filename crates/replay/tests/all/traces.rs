@@ -20,6 +20,16 @@ fn read(stream: impl Read + Send) -> Result<Vec<Arrival>, String> {
     Ok(all)
 }
 
+/// As editors on Windows save it.
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_header() {
+    for before in ["", "# of mine\n"] {
+        let text = format!("\u{feff}{before}{HEADER}\n0,1514,2304,0,-1,0\n");
+        assert_eq!(read(text.as_bytes()).unwrap().len(), 1, "{text}");
+    }
+    assert!(read(format!("\u{feff}\u{feff}{HEADER}\n").as_bytes()).is_err());
+}
+
 /// Others' compressors at their best do what ours do not: these files are of xz 5.4 (`-9e`) and zstd 1.5 (`-19`, with a checksum).
 #[test]
 fn what_others_compressed_is_read() {

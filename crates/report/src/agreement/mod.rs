@@ -82,6 +82,11 @@ pub fn text(compared: &[Compared], world: &dyn World, twin: bool) -> String {
     text
 }
 
+/// Means have no more to say: what is behind is what is left of sums.
+fn millionths(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
 /// The same as one document, with what made it.
 #[must_use]
 pub fn json(compared: &[Compared], world: &dyn World, twin: bool, origin: &Origin) -> String {
@@ -98,8 +103,8 @@ pub fn json(compared: &[Compared], world: &dyn World, twin: bool, origin: &Origi
                     let entry = |quantity: &Quantity| {
                         json!({
                             "what": quantity.label(),
-                            here: quantity.here,
-                            "kernel": quantity.kernel,
+                            here: millionths(quantity.here),
+                            "kernel": millionths(quantity.kernel),
                             "agrees": quantity.agrees,
                         })
                     };

@@ -109,7 +109,8 @@ impl Document {
 
     fn caption(&self) -> Caption {
         let name = format!("The world {} beside real Linux", self.here());
-        let mut source = vec![name.clone()];
+        // What it is of stands in the title.
+        let mut source = Vec::new();
         let origin = self.origin.iter();
         source.extend(origin.flat_map(|origin| [origin.program.clone(), origin.command.clone()]));
         source.retain(|line| !line.is_empty());

@@ -6,7 +6,7 @@ use crate::figures::{Column, Samples};
 use crate::graphs::Graphs;
 use crate::grid::{Grid, Group};
 use crate::report::Report;
-use crate::words::{marked, one_line, printable};
+use crate::words::{folded, marked, one_line, printable};
 
 /// How a text may look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,11 +23,11 @@ pub struct Style {
 #[must_use]
 pub fn write(report: &Report<'_>, style: &Style) -> String {
     let results = report.results;
-    let mut text = one_line(&results.name);
+    let mut head = one_line(&results.name);
     if !results.about.is_empty() {
-        let _ = write!(text, ": {}", one_line(&results.about));
+        let _ = write!(head, ": {}", one_line(&results.about));
     }
-    text.push_str("\n\n");
+    let mut text = folded(&head, style.width) + "\n\n";
     let mut best = Vec::new();
     if !report.ranked.is_empty() {
         let (lines, best_lines) = table(report, style);
@@ -35,7 +35,7 @@ pub fn write(report: &Report<'_>, style: &Style) -> String {
         best.extend(best_lines.into_iter().map(|line| line + above));
         let _ = writeln!(text, "{}\n", lines.join("\n"));
         for line in report.words() {
-            let _ = writeln!(text, "{line}");
+            let _ = writeln!(text, "{}", folded(&line, style.width));
         }
     }
     if style.colour { marked(&text, &best) } else { printable(&text).into_owned() }

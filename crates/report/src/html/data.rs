@@ -139,7 +139,10 @@ impl Page {
             program: program.to_owned(),
             title: title(reports),
             about: about(reports),
-            headline: reports.iter().flat_map(headline::of).collect(),
+            headline: reports
+                .iter()
+                .flat_map(|report| headline::of(report, reports.len() == 1))
+                .collect(),
             words: reports.iter().flat_map(Report::words).collect(),
             plans: reports.iter().map(|report| Plan::of(report, simulates)).collect(),
             worlds: reports.iter().flat_map(worlds::beside).collect(),

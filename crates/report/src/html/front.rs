@@ -54,7 +54,7 @@ impl Front {
             delay: one_line(&front.delay.column().words()),
             goodput: one_line(&front.goodput.column().words()),
             delays: front.delays(),
-            words: front.words(),
+            words: front.words(report),
             points,
         })
     }

@@ -11,21 +11,25 @@ use crate::report::Report;
 use crate::words::one_line;
 use crate::{Unit, html::worlds};
 
-/// A sentence for each link, with what is uncertain in it.
-pub(super) fn of(report: &Report<'_>) -> Vec<String> {
+/// A sentence for each link, with what is uncertain in it. What is `alone` on the page has its name as the title of that.
+pub(super) fn of(report: &Report<'_>, alone: bool) -> Vec<String> {
     let mut sentences = Vec::new();
     for link in &report.ranked {
         let scenario = report.scenarios[link[0]].scenario();
         let name = one_line(&report.results.name);
-        let over = match report.ranked.len() {
-            1 => name,
-            _ => format!("{name} over {}", link_in_words(report, scenario)),
+        let link_of = || link_in_words(report, scenario);
+        let over = match (alone, report.ranked.len()) {
+            (true, 1) => String::new(),
+            (true, _) => format!("Over {}: ", link_of()),
+            (false, 1) => format!("{name}: "),
+            (false, _) => format!("{name} over {}: ", link_of()),
         };
         sentences.push(match link.as_slice() {
-            [only] => format!("{over}: {}.", said(&report.scenarios[*only])),
+            [only] => format!("{over}{}.", said(&report.scenarios[*only])),
             [best, .., worst] => {
                 let (best, worst) = (&report.scenarios[*best], &report.scenarios[*worst]);
-                let compared = format!("{over}: of {} that were compared", link.len());
+                let of = if over.is_empty() { "Of" } else { "of" };
+                let compared = format!("{over}{of} {} that were compared", link.len());
                 match rank::tie(&report.scenarios, link) {
                     Some(tie) => format!("{compared} {tie}. The first is {}.", said(best)),
                     None => format!(
@@ -88,16 +92,16 @@ fn above(runs: &ScenarioRuns<'_>, of: fn(&ProbeOutcome) -> f64) -> Samples {
 
 /// Latency under load and goodput.
 fn figures(runs: &ScenarioRuns<'_>) -> String {
-    let goodput = rank::throughput_mbit(runs);
+    let goodput = rank::mbit(rank::throughput_mbit(runs));
     let p50 = above(runs, |probe| probe.p50_ms).mean();
     let p99 = above(runs, |probe| probe.p99_ms).mean();
     let said = match (p50, p99) {
         (Some(p50), Some(p99)) => format!(
-            "with {p50:.2} ms above the base at the median and {p99:.2} ms at the 99th percentile, at {goodput:.1} Mbit/s"
+            "with {p50:.2} ms above the base at the median and {p99:.2} ms at the 99th percentile, at {goodput} Mbit/s"
         ),
-        _ if runs.scenario().probe.is_empty() => format!("at {goodput:.1} Mbit/s"),
+        _ if runs.scenario().probe.is_empty() => format!("at {goodput} Mbit/s"),
         _ => {
-            format!("at {goodput:.1} Mbit/s, and the probe {}", unanswered(runs.scenario()))
+            format!("at {goodput} Mbit/s, and the probe {}", unanswered(runs.scenario()))
         }
     };
     said + &rank::beside(runs, "Mbit/s")

@@ -22,6 +22,12 @@ impl Still {
         let _ = writeln!(self.body, "<p class=\"headline\">{}</p>", markup(sentence));
     }
 
+    /// One below that.
+    #[cfg(feature = "measured")]
+    pub(crate) fn sentence(&mut self, sentence: &str) {
+        let _ = writeln!(self.body, "<p>{}</p>", markup(sentence));
+    }
+
     /// How many bytes it has so far.
     pub(crate) const fn len(&self) -> usize {
         self.body.len()

@@ -21,8 +21,10 @@ const DRAWN: [Method; 5] =
 pub fn page(measured: &Measurement, program: &str) -> String {
     let host = one_line(&measured.host);
     let mut page = Still::new(&format!("The path to {host}"));
-    for (of, what) in sentences(measured) {
-        page.headline(&format!("{of}: {what}."));
+    // The grade comes first; all else is for whoever reads on.
+    for (number, (of, what)) in sentences(measured).into_iter().enumerate() {
+        let sentence = format!("{of}: {what}.");
+        if number == 0 { page.headline(&sentence) } else { page.sentence(&sentence) }
     }
     page.begin();
     for (title, table) in [("Rates", rates(measured)), ("Round trips", round_trips(measured))] {

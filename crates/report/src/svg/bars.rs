@@ -1,6 +1,6 @@
 //! Pictures of bars: the comparison of all rows, and who gets how much of the goodput.
 
-use dualq_scenario::ProbeOutcome;
+use dualq_scenario::{FlowGroup, ProbeOutcome};
 use dualq_worlds::Run;
 
 use super::axis::{Axis, plain};
@@ -108,8 +108,14 @@ pub(super) fn comparison(report: &Report<'_>, all: &[Shown<'_>], caption: &Capti
     let goodput_from = if longest.is_some() { begins + (end - begins) * 0.64 } else { begins };
     let mut said = Vec::new();
     if let Some(longest) = longest {
+        let numbers = |row: &Shown<'_>| {
+            let (p50, p99) = (p50(row).mean()?, p99(row).mean()?);
+            Some(format!("{p50:.2} · {p99:.2}"))
+        };
         // Beside the longest bar stand its numbers.
-        let room = 92.0;
+        let widest =
+            rows.iter().filter_map(|row| numbers(row)).map(|numbers| width(&numbers, 11.0));
+        let room = widest.map(|widest| widest + 12.0).fold(92.0, f64::max);
         let axis = Axis {
             least: 0.0,
             most: longest.max(0.1),
@@ -131,7 +137,7 @@ pub(super) fn comparison(report: &Report<'_>, all: &[Shown<'_>], caption: &Capti
             let inner = (axis.place(median) - begins).max(1.0);
             canvas.rect((begins, y - 4.0), (inner, 8.0), "f c0");
             whisker(&mut canvas, &axis, y, &p50);
-            let numbers = format!("{median:.2} · {tail:.2}");
+            let numbers = numbers(row).unwrap_or_default();
             canvas.text((begins + reach + 6.0, y + 4.0), Anchor::Start, "s o", &numbers);
         }
         said.push("Delay of the first probe above the base round-trip time: the median within the 99th percentile.");
@@ -145,7 +151,7 @@ pub(super) fn comparison(report: &Report<'_>, all: &[Shown<'_>], caption: &Capti
         let samples = goodput(row.runs);
         let mean = samples.mean().unwrap_or(0.0);
         let reach = (axis.place(mean) - goodput_from).max(1.0);
-        canvas.rect((goodput_from, y - 6.0), (reach, 12.0), "f c2");
+        canvas.rect((goodput_from, y - 6.0), (reach, 12.0), "f c4");
         whisker(&mut canvas, &axis, y, &samples);
         let spread = samples
             .deviation()
@@ -212,14 +218,20 @@ pub(super) fn shares(report: &Report<'_>, all: &[Shown<'_>], caption: &Caption) 
     };
     let mut what = "Each part is a flow.".to_owned();
     if let Some(groups) = groups {
+        let name = |(number, group): (usize, &FlowGroup)| match same(number) {
+            Some((count, cc)) if count > 1 => format!("{count} × {cc}"),
+            Some((_, cc)) => cc,
+            None if group.count > 1 => format!("group {}: {} flows", number + 1, group.count),
+            None => format!("group {}", number + 1),
+        };
+        let mut names: Vec<String> = groups.iter().enumerate().map(name).collect();
+        // Those of one name are told apart by their numbers, as tables have them.
+        if names.iter().enumerate().any(|(at, name)| names[..at].contains(name)) {
+            let numbered = |(at, name): (usize, String)| format!("{}: {name}", at + 1);
+            names = names.into_iter().enumerate().map(numbered).collect();
+        }
         let mut x = LEFT;
-        for (number, group) in groups.iter().enumerate() {
-            let name = match same(number) {
-                Some((count, cc)) if count > 1 => format!("{count} × {cc}"),
-                Some((_, cc)) => cc,
-                None if group.count > 1 => format!("group {}: {} flows", number + 1, group.count),
-                None => format!("group {}", number + 1),
-            };
+        for (number, name) in names.into_iter().enumerate() {
             let wide = width(&name, 12.0) + 18.0;
             if x > LEFT && x + wide > WIDTH - 8.0 {
                 (x, top) = (LEFT, top + 17.0);

@@ -28,13 +28,13 @@ const STYLE: &str = "text{font-family:Arial,'Liberation Sans','DejaVu Sans',Helv
 .h{font-size:14px;font-weight:bold}.b{font-weight:bold}.s{fill:#57606a;font-size:11px}.w{fill:#fff;font-size:11px}.o{stroke:#fff;stroke-width:3px;paint-order:stroke}\
 .p{fill:#fff}.g{stroke:#d0d7de;fill:none}.x{stroke:#57606a;fill:none;stroke-dasharray:4 4}.e{stroke:#1b1f24;fill:none}.z{fill:#f3f5f7}\
 .l{fill:none;stroke-width:1.6;stroke-linejoin:round}.k{stroke-width:3}.n{stroke-width:5;stroke-linecap:round}.f{stroke:none}.q{stroke:none;opacity:.4}\
-.c0{stroke:#0072b2;fill:#0072b2}.c1{stroke:#c24e00;fill:#c24e00}.c2{stroke:#00805c;fill:#00805c}.c3{stroke:#a8477f;fill:#a8477f}\
-.c4{stroke:#1b1f24;fill:#1b1f24}.c5{stroke:#8a6100;fill:#8a6100}.c6{stroke:#2f8fc4;fill:#2f8fc4}.l{fill:none}\
+.c0{stroke:#0072b2;fill:#0072b2}.c1{stroke:#ae5f52;fill:#ae5f52}.c2{stroke:#1b1f24;fill:#1b1f24}.c3{stroke:#897500;fill:#897500}\
+.c4{stroke:#004d11;fill:#004d11}.c5{stroke:#a70068;fill:#a70068}.c6{stroke:#372f9e;fill:#372f9e}.l{fill:none}\
 .d1{stroke-dasharray:8 4}.d2{stroke-dasharray:2 3}.d3{stroke-dasharray:10 3 2 3}.f,.q{stroke:none}\
 @media(prefers-color-scheme:dark){text{fill:#e6eaee}.s{fill:#a3acb6}.w{fill:#14181d}.o{stroke:#14181d}.p{fill:#14181d}.g{stroke:#3a424b}.x{stroke:#a3acb6}\
 .e{stroke:#e6eaee}.z{fill:#1e242b}\
-.c0{stroke:#56b4e9;fill:#56b4e9}.c1{stroke:#ff8a3d;fill:#ff8a3d}.c2{stroke:#2cc79a;fill:#2cc79a}.c3{stroke:#e8a0c8;fill:#e8a0c8}\
-.c4{stroke:#f2f4f6;fill:#f2f4f6}.c5{stroke:#e6b530;fill:#e6b530}.c6{stroke:#f0e442;fill:#f0e442}.l{fill:none}.f,.q{stroke:none}}";
+.c0{stroke:#56b4e9;fill:#56b4e9}.c1{stroke:#dd523a;fill:#dd523a}.c2{stroke:#f2f4f6;fill:#f2f4f6}.c3{stroke:#f3cd44;fill:#f3cd44}\
+.c4{stroke:#9dffa2;fill:#9dffa2}.c5{stroke:#bf6883;fill:#bf6883}.c6{stroke:#6c73f2;fill:#6c73f2}.l{fill:none}.f,.q{stroke:none}}";
 
 /// One hue from little to much, so that it is read without colours too: away from the paper, be that light or dark.
 const HEAT: &str = ".v{font-size:11px}.h0{fill:#eaf3fb}.h1{fill:#cfe3f4}.h2{fill:#abd0ea}.h3{fill:#7fb6dd}.h4{fill:#2b77ab}.h5{fill:#1a5f92}.h6{fill:#0d4470}\

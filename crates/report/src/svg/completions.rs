@@ -77,9 +77,9 @@ pub(super) fn completions(all: &[Shown<'_>], caption: &Caption) -> Option<Pictur
         };
         let (median, longest) = (median * times, longest * times);
         let reach = axis.place(longest) - bars.begins;
-        canvas.rect((bars.begins, y - 8.0), (reach.max(1.0), 16.0), "q c3");
+        canvas.rect((bars.begins, y - 8.0), (reach.max(1.0), 16.0), "q c5");
         let inner = (axis.place(median) - bars.begins).max(1.0);
-        canvas.rect((bars.begins, y - 4.0), (inner, 8.0), "f c3");
+        canvas.rect((bars.begins, y - 4.0), (inner, 8.0), "f c5");
         let numbers = format!("{} · {}, {ended}", plain(median), plain(longest));
         canvas.text((bars.begins + reach + 6.0, y + 4.0), Anchor::Start, "s o", &numbers);
     }

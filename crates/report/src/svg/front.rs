@@ -40,5 +40,5 @@ pub(super) fn front(report: &Report<'_>, caption: &Caption) -> Option<Picture> {
         ..Plot::default()
     };
     let below = plot.draw(&mut canvas, y, 300.0) + 8.0;
-    Some(caption.finish(canvas, "front", title, below, &[front.words()]))
+    Some(caption.finish(canvas, "front", title, below, &[front.words(report)]))
 }

@@ -16,7 +16,7 @@ mod sweep;
 
 use std::borrow::Cow;
 
-use canvas::{Anchor, BOLD, Canvas, WIDTH, fitted, wrapped};
+use canvas::{Anchor, BOLD, Canvas, WIDTH, fitted, width, wrapped};
 
 #[cfg(feature = "png")]
 pub use png::{Painter, PngError};
@@ -53,9 +53,14 @@ pub fn pictures(report: &Report<'_>) -> Vec<Picture> {
     pictures
 }
 
+/// A title behind the name of what it is of, if that has one.
+fn titled(name: &str, title: &str) -> String {
+    if name.is_empty() { title.to_owned() } else { format!("{name}: {title}") }
+}
+
 /// What stands above and below each picture.
 pub(crate) struct Caption {
-    /// What it is of.
+    /// What it is of; nothing where that has no name but its command.
     pub(crate) name: String,
     /// Lines of where it is from.
     pub(crate) source: Vec<String>,
@@ -76,9 +81,13 @@ impl Caption {
             None => format!("world {name}"),
         };
         let worlds: Vec<String> = results.worlds().map(world).collect();
-        let name = one_line(&results.name);
-        let mut source = vec![name.clone(), worlds.join(", "), seeds];
         let origin = results.origin.as_ref();
+        let mut name = one_line(&results.name);
+        if origin.is_some_and(|origin| one_line(&origin.command) == name) {
+            name.clear();
+        }
+        let mut source = vec![name.clone(), worlds.join(", "), seeds];
+        source.retain(|words| !words.is_empty());
         source.extend(
             origin.map(|origin| origin.program.clone()).filter(|program| !program.is_empty()),
         );
@@ -89,15 +98,11 @@ impl Caption {
         Self { name, source }
     }
 
-    /// Writes the title, and says where it ends.
+    /// Writes the title, and says where it ends. A name that is too long is cut, not what the picture shows.
     pub(crate) fn head(&self, canvas: &mut Canvas, title: &str) -> f64 {
-        let title = format!("{}: {title}", self.name);
-        canvas.text(
-            (MARGIN, 22.0),
-            Anchor::Start,
-            "h",
-            &fitted(&title, 14.0 * BOLD, WIDTH - 2.0 * MARGIN),
-        );
+        let (size, room) = (14.0 * BOLD, WIDTH - 2.0 * MARGIN);
+        let name = fitted(&self.name, size, room - width(&format!(": {title}"), size));
+        canvas.text((MARGIN, 22.0), Anchor::Start, "h", &titled(&name, title));
         34.0
     }
 
@@ -119,7 +124,7 @@ impl Caption {
             }
         }
         let about = format!("{what} {}", self.source.join(": "));
-        let svg = canvas.document(y + 10.0, &format!("{}: {title}", self.name), &about);
+        let svg = canvas.document(y + 10.0, &titled(&self.name, title), &about);
         Picture { name: name.into(), svg }
     }
 }

@@ -93,8 +93,12 @@ impl Plot<'_> {
         }
         for line in &self.lines {
             let d = self.way(line, &x, &y);
-            if !d.is_empty() {
-                canvas.path(&d, &line.look.class());
+            let there = line.points.iter().filter(|(_, value)| value.is_some()).count();
+            match there {
+                0 => {}
+                // The run of one interval has nothing else to see.
+                1 => canvas.path(&d, &format!("{} n", line.look.class())),
+                _ => canvas.path(&d, &line.look.class()),
             }
         }
         for Spread { x: at_x, from, to, look } in &self.spreads {

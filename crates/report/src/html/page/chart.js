@@ -133,7 +133,7 @@ function optionsOf(lines, { width, read, xLabel, xNames, names, xLog, yLog, yRan
     scales: { x: scale(xLog, xRange), y: scale(yLog, yRange) },
     axes: [axis(xLabel, xLog, xNames), { ...axis(null, yLog), size: 58 }],
     series: [{}, ...lines.map(({ label, row, line, alone }) => ({
-      label, stroke: colour(row), dash: dash(row, line), width: 1.6, spanGaps: Boolean(stepped && !alone), points: { show: Boolean(dots && line === 0), size: 6, fill: colour(row) },
+      label, stroke: colour(row), dash: dash(row, line), width: 1.6, spanGaps: Boolean(stepped && !alone), points: { show: Boolean(dots && line === 0), size: 6, fill: colour(row), filter: dots ? null : lonely },
       // Dots that stand alone have no line.
       ...(alone ? { paths: () => null } : stepped ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
     }))],
@@ -148,6 +148,15 @@ function optionsOf(lines, { width, read, xLabel, xNames, names, xLog, yLog, yRan
       setCursor: [(chart) => tell(chart, lines, read, names || xNames)],
     },
   };
+}
+
+/** The values of a line to which no line leads: a run of one interval would have nothing to see. */
+function lonely(chart, series) {
+  const values = chart.data[series];
+  const there = (at) => values[at] !== null && values[at] !== undefined;
+  const all = Array.from(values.keys()).filter(there);
+  if (chart.series[series].spanGaps) return all.length === 1 ? all : [];
+  return all.filter((at) => !there(at - 1) && !there(at + 1));
 }
 
 function isMove(type) {

@@ -1,8 +1,8 @@
-// Colours that colour-blind readers tell apart (Okabe and Ito, 2008), in an order and shades with enough contrast on either ground; dashes
-// tell rows apart that have the same colour, and all of them on paper without colours.
+// Colours that readers tell apart whichever kind of cones they lack, with enough contrast on either ground for text in them too
+// (`tests/colours.rs` measures both); dashes tell rows apart that have the same colour, and all of them on paper without colours.
 
-const LIGHT = ["#0072b2", "#c24e00", "#00805c", "#a8477f", "#1b1f24", "#8a6100", "#2f8fc4"];
-const DARK = ["#56b4e9", "#ff8a3d", "#2cc79a", "#e8a0c8", "#f2f4f6", "#e6b530", "#f0e442"];
+const LIGHT = ["#0072b2", "#ae5f52", "#1b1f24", "#897500", "#004d11", "#a70068", "#372f9e"];
+const DARK = ["#56b4e9", "#dd523a", "#f2f4f6", "#f3cd44", "#9dffa2", "#bf6883", "#6c73f2"];
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
 

@@ -37,8 +37,8 @@ function ofQueue(row) {
 const DISTRIBUTIONS = [
   { name: "probe_cdf", title: "Probe's delay above the base, CDF", unit: "share that waited no longer", of: ofProbes },
   { name: "probe_ccdf", title: "Probe's delay above the base, CCDF", unit: "share that waited longer", of: ofProbes, tail: true },
-  { name: "queue_cdf", title: "Queue delay, CDF", unit: "ECT solid, Not-ECT dashed", of: ofQueue },
-  { name: "queue_ccdf", title: "Queue delay, CCDF", unit: "ECT solid, Not-ECT dashed", of: ofQueue, tail: true },
+  { name: "queue_cdf", title: "Queue delay, CDF", unit: "ECT as in the legend, Not-ECT in other dashes", of: ofQueue },
+  { name: "queue_ccdf", title: "Queue delay, CCDF", unit: "ECT as in the legend, Not-ECT in other dashes", of: ofQueue, tail: true },
 ];
 
 function distributionSection() {

@@ -19,5 +19,16 @@ if (data.rows.length) {
 knobsSection();
 page.append(el("footer", {}, el("p", { class: "soft" }, `Made by ${data.program}. Charts: uPlot 1.6.32 (MIT); its licence stands in this file. This page asks nothing of any network.`)));
 prefersDark.addEventListener("change", changed, { signal: gone.signal });
-window.addEventListener("beforeprint", () => { document.documentElement.classList.add("print"); listeners.forEach((listener) => listener()); }, { signal: gone.signal });
-window.addEventListener("afterprint", () => { document.documentElement.classList.remove("print"); changed(); }, { signal: gone.signal });
+// Nobody opens on paper what is closed: what there is to say is said there.
+let opened = [];
+window.addEventListener("beforeprint", () => {
+  document.documentElement.classList.add("print");
+  opened = [...page.querySelectorAll("header details:not([open])")];
+  opened.forEach((details) => { details.open = true; });
+  listeners.forEach((listener) => listener());
+}, { signal: gone.signal });
+window.addEventListener("afterprint", () => {
+  document.documentElement.classList.remove("print");
+  opened.forEach((details) => { details.open = false; });
+  changed();
+}, { signal: gone.signal });

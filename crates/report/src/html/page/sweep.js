@@ -43,7 +43,7 @@ function heatMaps(down, across) {
         el("span", { "aria-hidden": "true" }, Array.from({ length: HEAT_STEPS }, (_, at) => el("i", { class: `h${at}` }))),
         ` ${fixed(most, column.digits)}${log ? ", in logarithmic steps" : ""}${data.rows[0].seeds > 1 ? "; means of the seeds" : ""}`);
       host.replaceChildren(scale, ...worlds.map((world) => el("div", {}, worlds.length > 1 ? el("h3", {}, world) : null,
-        scroll("Heat map", el("table", { class: "heat", "aria-label": `${column.words} by ${down.name} and ${across.name}${worlds.length > 1 ? `, ${world}` : ""}` },
+        scroll(worlds.length > 1 ? `Heat map, ${world}` : "Heat map", el("table", { class: "heat", "aria-label": `${column.words} by ${down.name} and ${across.name}${worlds.length > 1 ? `, ${world}` : ""}` },
           el("thead", {},
             el("tr", {}, el("td"), el("th", { scope: "colgroup", colspan: across.values.length }, across.name)),
             el("tr", {}, el("th", { scope: "col", class: "words" }, down.name), across.values.map((other) => el("th", { scope: "col" }, other)))),

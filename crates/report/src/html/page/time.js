@@ -83,7 +83,7 @@ function overTime(host, list) {
         stepped: bridged,
         yLog: log,
         // What is asked for; where nothing is, uPlot gives the data's bounds.
-        xRange: (_, min, max) => (min !== xs[0] || max !== xs[xs.length - 1] ? [min, max] : state.time ? [state.time.min, state.time.max] : [0, end]),
+        xRange: (_, min, max) => (xs.length > 1 && (min !== xs[0] || max !== xs[xs.length - 1]) ? [min, max] : state.time ? [state.time.min, state.time.max] : [0, end]),
         yRange: (_, min, max) => yRange(min, max, base ? bases : [], log),
       });
     });
