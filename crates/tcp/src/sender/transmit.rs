@@ -69,12 +69,13 @@ impl Sender {
         // message (`tcp_simple_retransmit`).
         let nothing_new = due & (BY_TIMER | TOO_LONG_DUE) > 0;
         if unlikely(self.recovery.new_data_first) && !nothing_new {
+            // Once: what a small queue holds back goes behind what is lost, as always (Linux: `tcp_xmit_recovery`, and then `tcp_tsq_write`).
+            self.recovery.new_data_first = false;
             self.transmit_new(now_ns, Push::Pending, out);
             if self.snd_nxt > self.recovery.high_seq {
                 self.after_reordering_timeout(now_ns);
                 return;
             }
-            self.recovery.new_data_first = false;
             self.recovery.doubtful_timeout = false;
         }
         let held = std::mem::take(&mut self.recovery.held);
