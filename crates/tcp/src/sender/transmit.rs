@@ -655,6 +655,35 @@ mod tests {
         assert_eq!((sender.window.cwnd, sender.window.ssthresh), (10, 60));
     }
 
+    /// As in the world `kernel` behind `bfifo limit 6065`: after a timeout the first acknowledgement lets new data go (F-RTO), once.
+    #[test]
+    fn behind_new_data_of_a_doubtful_timeout_what_is_lost_comes_first() {
+        let rtt = Duration::from_millis(30);
+        let (mut sender, sent) = open(SenderConfig::default(), rtt, 1 << 30);
+        for packet in sent {
+            sender.on_departure(packet.data.payload);
+        }
+        let mut now = Instant::ZERO;
+        while sender.stats.timeouts == 0 {
+            now = sender.next_timer();
+            sender.on_timer(now);
+            let mut left = Vec::new();
+            sender.transmit(now, &mut |packet| left.push(packet.data.payload));
+            for payload in left {
+                sender.on_departure(payload);
+            }
+        }
+        let (first, end) = (sender.mss.into(), sender.snd_nxt);
+        sender.on_ack(now + rtt, &Ack { ack: first, window: 1 << 30, ..Ack::default() });
+        let mut order = Vec::new();
+        // The second time as what left has left the interface.
+        for cwnd in [1, 2] {
+            sender.window.cwnd = cwnd;
+            sender.transmit(now + rtt, &mut |packet| order.push(packet.data.seq >= end));
+        }
+        assert_eq!(order, [true, false]);
+    }
+
     /// As in the world `kernel` in `exact-4`: two acknowledgements of one instant are both looked at before the program runs, which writes behind them.
     #[test]
     fn a_program_writes_when_all_has_arrived() {
