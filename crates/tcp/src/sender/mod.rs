@@ -121,9 +121,9 @@ pub const WRITE_BYTES: usize = 256 << 10;
 pub struct SenderStats {
     /// Segments sent, again or for the first time.
     pub segments: u64,
-    /// Segments sent again.
+    /// Segments sent again, SYNs too.
     pub retransmissions: u64,
-    /// Timeouts.
+    /// Timeouts, those of SYNs too.
     pub timeouts: u64,
     /// Segments acknowledged with ECE, selectively or not, or counted by the receiver's ACE (Linux: `tcpi_delivered_ce`).
     pub ecn_echoes: u64,
@@ -575,8 +575,8 @@ impl Sender {
     /// How often the connection was given another hash, by which queues tell flows apart: with each timeout, those of SYNs too (Linux:
     /// `sk_rethink_txhash`).
     #[must_use]
-    pub fn rehashes(&self) -> u64 {
-        self.stats.timeouts + u64::from(self.syns_sent.saturating_sub(1))
+    pub const fn rehashes(&self) -> u64 {
+        self.stats.timeouts
     }
 
     /// The coarse clock's step.

@@ -314,6 +314,9 @@ impl Sender {
         if !again {
             self.first_syn_ns = now_ns;
         }
+        // One that is sent again is a timeout and a segment sent again as others are (Linux: `total_rto`, `total_retrans`).
+        self.stats.timeouts += u64::from(again);
+        self.stats.retransmissions += u64::from(again);
         self.syns_sent += 1;
         self.start_handshake_timer(now_ns);
         // A SYN that is sent again is a plain one.
