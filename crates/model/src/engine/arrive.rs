@@ -104,20 +104,11 @@ impl Simulation<'_> {
         }
     }
 
-    /// What comes out of a path now, and out of the other one if an element of that is due too, arrives behind what runs out with it, up to `hard_ns`.
+    /// What comes out of a path now arrives behind what runs out with it, up to `hard_ns`.
     #[cold]
-    pub(super) fn arrive_behind(
-        &mut self,
-        direction: Direction,
-        together: Option<usize>,
-        hard_ns: u64,
-    ) {
+    pub(super) fn arrive_behind(&mut self, direction: Direction, hard_ns: u64) {
         let held = std::mem::replace(&mut self.holds_arrivals, true);
         self.take_arrivals(direction);
-        if let Some(place) = together {
-            self.network.path(back(direction)).start(place);
-            self.take_arrivals(back(direction));
-        }
         self.holds_arrivals = held;
         let mut arriving = if held { VecDeque::new() } else { std::mem::take(&mut self.held) };
         self.wake_early(hard_ns, Meanwhile { arrive: true, all: true, reader: None });

@@ -459,20 +459,14 @@ impl<'a> Simulation<'a> {
             let before_ns = std::mem::replace(&mut self.now_ns, next_ns);
             let is_early = |beside_ns: u64| agenda_ns <= beside_ns.min(next_ns + slack_ns);
             if next_ns == down_ns {
-                let together = (up_ns == next_ns).then_some(up);
-                let beside_up_ns = match together {
-                    Some(_) => self.network.up.next_due_beside().as_nanos(),
-                    None => up_ns,
-                };
                 let beside_ns = self
                     .network
                     .down
                     .next_due_beside()
                     .as_nanos()
-                    .min(beside_up_ns)
+                    .min(up_ns)
                     .min(self.hard_tick_ns());
-                let early = is_early(beside_ns);
-                hard_ns = self.start(Direction::Down, (down, together), beside_ns, early);
+                hard_ns = self.start(Direction::Down, down, beside_ns, is_early(beside_ns));
             } else if next_ns == up_ns {
                 let beside_ns = self
                     .network
@@ -481,7 +475,7 @@ impl<'a> Simulation<'a> {
                     .as_nanos()
                     .min(down_ns)
                     .min(self.hard_tick_ns());
-                hard_ns = self.start(Direction::Up, (up, None), beside_ns, is_early(beside_ns));
+                hard_ns = self.start(Direction::Up, up, beside_ns, is_early(beside_ns));
             } else if next_ns == agenda_ns {
                 let beside_ns = down_ns.min(up_ns).min(self.hard_tick_ns());
                 // What only seems to be due lets nothing run out with it.
@@ -538,25 +532,15 @@ impl<'a> Simulation<'a> {
     /// An element of a path is due; the next timer beside it is at `beside_ns`. Timers behind it may run out with it up to then: here before
     /// what it lets go arrives (`early`), or afterwards, up to the time that is returned.
     ///
-    /// With it may be due one of the other path: both let go before anything arrives (`net_tx_action`, and only then `net_rx_action`).
-    ///
     /// The link has sent before these do. Who reads has begun before what arrives is looked at, for `net_rx_action` waits as soon as there is somebody to run;
     /// and what queues of senders let go is gone before that, and so before acknowledgements of what arrives (`net_tx_action`).
     #[inline(always)]
-    fn start(
-        &mut self,
-        direction: Direction,
-        (place, together): (usize, Option<usize>),
-        beside_ns: u64,
-        early: bool,
-    ) -> u64 {
+    fn start(&mut self, direction: Direction, place: usize, beside_ns: u64, early: bool) -> u64 {
         self.interrupted_ns = self.now_ns;
         self.network.path(direction).start(place);
-        let is_together = together.is_some();
-        let arrives_behind = early && (is_together || self.network.is_last(direction, place));
-        if arrives_behind || unlikely(is_together) {
-            let hard_ns = if arrives_behind { beside_ns } else { NOTHING_RAN_OUT };
-            self.arrive_behind(direction, together, hard_ns);
+        let arrives_behind = early && self.network.is_last(direction, place);
+        if arrives_behind {
+            self.arrive_behind(direction, beside_ns);
         }
         self.take_arrivals(direction);
         // Without a delay acknowledgements of what arrived do so too, before who waits for a queue sends, and before anybody reads (`NET_RX_SOFTIRQ`).
