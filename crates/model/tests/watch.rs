@@ -331,6 +331,34 @@ fn the_first_question_is_acknowledged_twice() {
     assert_eq!((outcome.probe[0].n, outcome.probe[0].retransmits), (10, 0));
 }
 
+/// What reaches the queue at a whole second, by flows.
+struct Seconds(Vec<(u64, u32)>);
+
+impl Watch for Seconds {
+    fn wants(&self) -> Wants {
+        Wants { packets: true, headers: false, connections: false }
+    }
+
+    fn packet(&mut self, event: Event) {
+        let [second, rest_ns] = [event.at_ns / 1_000_000_000, event.at_ns % 1_000_000_000];
+        if event.seen == Seen::In && second > 0 && rest_ns < 1_000 {
+            self.0.push((second, event.flow));
+        }
+    }
+}
+
+/// As in the world `kernel` in `exact-20261205`: transfers recur so many times that long after the first, and one begins before a ping that is due then.
+#[test]
+fn a_transfer_that_recurs_begins_before_a_ping_of_its_instant() {
+    let text = "duration = '3500ms'\nwarmup = '0s'\nprobe = [{ kind = 'ping', interval = '50ms' }]\n\
+                flow = [{ cc = 'cubic' , size = '100b' }, { cc = 'cubic', size = '1kb', every = '1s' }]\n\
+                [link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo limit 100'\n";
+    let sweep = Sweep::parse(text).unwrap();
+    let mut seen = Seconds(Vec::new());
+    simulate_watched(&sweep.variants()[0].scenario, 1, &mut seen).unwrap();
+    assert_eq!(seen.0, [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)]);
+}
+
 /// More than so many bytes take too long to look at.
 const MOST_BYTES: f64 = 6e7;
 

@@ -405,7 +405,7 @@ impl Simulation<'_> {
         self.know_cookies[connection.owner] |= ack.has(Control::COOKIE);
         let opens = ack.has(Control::SYN) && !connection.sender.is_established();
         connection.sender.on_ack(now, ack);
-        if opens {
+        if unlikely(opens) && self.connections[number as usize].sender.is_established() {
             self.opens(number);
         }
         let connection = &mut self.connections[number as usize];

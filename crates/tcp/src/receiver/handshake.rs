@@ -105,9 +105,14 @@ impl Receiver {
         self.buffer.open(now_ns);
     }
 
-    /// Something came after the SYN, by which its answer arrived.
+    /// Something came after the SYN, by which its answer arrived; if that is RST, nobody waits for the connection any more (Linux: `tcp_check_req`).
     #[cold]
     pub(super) fn open(&mut self, now: Instant, data: &Data) {
+        if data.has(Control::RESET) {
+            self.ack_timer_ns = u64::MAX;
+            self.ack_wheel.end();
+            return;
+        }
         let now_ns = now.as_nanos();
         let rtt_us = if self.handshake.answers > 1 {
             // Which one arrived is known by its time alone (Linux: `tcp_synack_rtt_meas`).
@@ -130,6 +135,7 @@ mod tests {
     use super::*;
     use crate::ecn::EcnFlags;
     use crate::receiver::ReceiverConfig;
+    use crate::sender::{Sender, SenderConfig};
 
     fn at(ms: u64) -> Instant {
         Instant::from_nanos(ms * 1_000_000)
@@ -186,6 +192,32 @@ mod tests {
     fn a_syn_that_comes_again_is_answered_and_the_first_one_echoed() {
         let sent = answers(&[7, 507]);
         assert_eq!(sent[..3], [(7, 7), (507, 7), (1_520, 7)]);
+    }
+
+    /// As in the world `kernel`, of a flow that is stopped before its SYN is answered.
+    #[test]
+    fn a_connection_that_was_given_up_is_refused() {
+        let mut sender = Sender::new(SenderConfig::default());
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        let (mut sent, mut answers) = (Vec::new(), Vec::new());
+        sender.transmit(at(0), &mut |packet| sent.push(packet.data));
+        sender.give_up();
+        assert_eq!((sent.len(), sender.next_timer()), (1, Instant::NEVER));
+        receiver.on_data(at(10), &sent[0], &mut |ack| answers.push(ack));
+        sender.on_ack(at(20), &answers[0]);
+        for _ in 0..2 {
+            sender.transmit(at(20), &mut |packet| sent.push(packet.data));
+        }
+        let reset = sent[1];
+        assert_eq!((sent.len(), reset.control, reset.wire_bytes()), (2, Control::RESET, 54));
+        receiver.on_data(at(30), &reset, &mut |ack| answers.push(ack));
+        assert_eq!((answers.len(), receiver.next_timer()), (1, Instant::NEVER));
+        // One that is open is not.
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.transmit(at(0), &mut |_| ());
+        sender.on_ack(at(20), &answers[0]);
+        sender.give_up();
+        assert!(sender.is_established());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::{
 use crate::cc::{CongestionControl, Event, State, Window};
 use crate::control::Control;
 use crate::ecn::{EcnFlags, EcnStyle};
-use crate::packet::{COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, Transmission};
+use crate::packet::{COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, PLAIN_HEADER_BYTES, Transmission};
 use crate::scoreboard::{
     APP_LIMITED, EVER_RETRANSMITTED, FIRST_OF_PACKET, PUSHES, RETRANSMITTED, SACKED, Segment,
 };
@@ -26,8 +26,7 @@ const GSO_RTT_SHIFT: u32 = 9;
 const UNPACED_SEGMENTS: u64 = 10;
 pub(super) const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 pub(super) const MILLISECOND_NS: u64 = 1_000_000;
-/// The headers of IPv4 and TCP without options, and the most that options can take.
-const PLAIN_HEADERS: u32 = 40;
+/// The most that TCP options can take.
 const OPTION_SPACE: u32 = 40;
 /// The most segments in an aggregate (Linux: `GSO_MAX_SEGS` less room for the largest ones).
 const MAX_GSO_SEGMENTS: u32 = 44;
@@ -303,6 +302,9 @@ impl Sender {
 
     #[inline(never)]
     fn transmit_syn(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
+        if unlikely(self.handshake == Handshake::GivenUp) {
+            return self.transmit_reset(now_ns, out);
+        }
         let again = self.handshake == Handshake::SynSent;
         if self.handshake == Handshake::Listening || (again && !self.syn_due) {
             return;
@@ -336,10 +338,31 @@ impl Sender {
         out(Transmission { data, departure: instant(now_ns) });
     }
 
+    /// An answer to the SYN has come, and nobody is there any more (Linux: `tcp_v4_send_reset`).
+    #[cold]
+    fn transmit_reset(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
+        if !std::mem::take(&mut self.syn_due) {
+            return;
+        }
+        let data = Data {
+            seq: self.snd_una,
+            payload: 0,
+            segments: 1,
+            mss: 0,
+            timestamp_ms: 0,
+            echo_ms: 0,
+            ecn: Ecn::NotEct,
+            flags: EcnFlags::NONE,
+            options: 0,
+            control: Control::RESET,
+        };
+        out(Transmission { data, departure: instant(now_ns) });
+    }
+
     /// How much of the first data leaves with the SYN: what fits in beside all options that there can be (Linux:
     /// `tcp_send_syn_data`).
     fn open_fast(&mut self, now_ns: u64) -> u32 {
-        let room = self.path_mtu.max(576) - PLAIN_HEADERS - OPTION_SPACE;
+        let room = self.path_mtu.max(576) - PLAIN_HEADER_BYTES - OPTION_SPACE;
         let payload = self.write_end.min(self.fin).min(room.into()) as u32;
         if payload > 0 {
             self.buffer.open(payload.into());
