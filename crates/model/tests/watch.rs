@@ -359,6 +359,45 @@ fn a_transfer_that_recurs_begins_before_a_ping_of_its_instant() {
     assert_eq!(seen.0, [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)]);
 }
 
+/// Where in the stream of the first flow packets begin that reach the queue, and how long they are, from that place on.
+struct Packets {
+    from: u64,
+    seen: Vec<(u64, u64)>,
+}
+
+impl Watch for Packets {
+    fn wants(&self) -> Wants {
+        Wants { packets: true, headers: false, connections: false }
+    }
+
+    fn packet(&mut self, event: Event) {
+        if event.seen == Seen::In && event.flow == 0 && event.seq >= self.from {
+            self.seen.push((event.seq, event.bytes));
+        }
+    }
+}
+
+/// As in the world `kernel` in `exact-20261212`, whose program may leave 128 KiB unsent: the call that found no room sends some of what it wrote, and the next
+/// one finds room (Linux: `tcp_sendmsg_locked`, which refuses only who has written nothing).
+#[test]
+fn a_program_calls_again_until_there_is_no_room() {
+    let text = "duration = '1725ms'\nwarmup = '1s'\nprobe = []\n\
+                flow = [{ cc = 'reno', ecn = true, notsent_lowat = '128kb' }]\n\
+                [link]\nrate = '670mbit'\nrtt = '161.798ms'\nqdisc = 'pfifo limit 17446'\n";
+    let sweep = Sweep::parse(text).unwrap();
+    let mut packets = Packets { from: 13_970_304, seen: Vec::new() };
+    simulate_watched(&sweep.variants()[0].scenario, 1, &mut packets).unwrap();
+    let expected = [
+        (13_970_304, 31_856),
+        (14_002_160, 65_160),
+        (14_067_320, 65_160),
+        (14_132_480, 31_856),
+        (14_164_336, 65_160),
+        (14_229_496, 65_160),
+    ];
+    assert_eq!(packets.seen, expected);
+}
+
 /// More than so many bytes take too long to look at.
 const MOST_BYTES: f64 = 6e7;
 

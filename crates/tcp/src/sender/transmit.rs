@@ -103,7 +103,7 @@ impl Sender {
         }
         self.is_writing = true;
         if wakes {
-            self.write_and_push(now_ns, out);
+            while self.write_and_push(now_ns, out) {}
         } else {
             self.first_write = None;
         }
@@ -153,9 +153,10 @@ impl Sender {
     }
 
     /// The program writes as much as there is room for, and pushes what it has written now and then. A write that has begun makes one push, and
-    /// goes on with the next call (Linux: `tcp_sendmsg_locked`).
+    /// goes on with the next call (Linux: `tcp_sendmsg_locked`). Returns whether the last push may have made room for more, as where little may be unsent: the
+    /// program calls until it is told that there is none.
     #[inline(never)]
-    fn write_and_push(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
+    fn write_and_push(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) -> bool {
         let begun = self.first_write.take();
         let mut write = match begun {
             Some(write) if write.end > self.buffer.end => write,
@@ -193,17 +194,20 @@ impl Sender {
             self.transmit_new(now_ns, push, out);
             if begun.is_some() {
                 self.first_write = Some(write);
-                return;
+                return false;
             }
         }
         self.buffer.is_awaited = self.buffer.end < self.write_end;
-        if write.has_written {
-            self.note_push();
-            self.transmit_new(now_ns, Push::Written, out);
-            // If more is to be written, once more as the call ends.
-            let has_written = !write.is_full && self.buffer.end < self.write_end;
-            self.first_write = begun.map(|_| Write { has_written, is_full: true, ..write });
+        if !write.has_written {
+            return false;
         }
+        self.note_push();
+        let sent = self.transmit_new(now_ns, Push::Written, out);
+        let has_more = self.buffer.end < self.write_end;
+        // If more is to be written, once more as the call ends.
+        let has_written = !write.is_full && has_more;
+        self.first_write = begun.map(|_| Write { has_written, is_full: true, ..write });
+        sent && has_more && begun.is_none()
     }
 
     /// Another call, which writes up to the end of the stream at most; or that which ends it.
