@@ -36,6 +36,8 @@ pub(crate) struct Network {
     up_queue: Option<usize>,
     /// The first places of the paths down and up from which what is let go arrives.
     arrives_from: [usize; 2],
+    /// The places in the paths down and up of what [delays](extra_delays) what comes back to some senders, next to these.
+    beside_senders: [usize; 2],
     /// The places of other queues, in the order of their numbers.
     others: Vec<(Direction, usize)>,
 }
@@ -66,6 +68,7 @@ impl Network {
         if !passage.delay.is_zero() {
             down.push(Element::from(Delay::new(passage.delay + TIMER_LATENCY)));
         }
+        let mut beside_senders = [down.len(), 0];
         down.extend(extra_delays(scenario, connections, Direction::Up));
 
         let passage = link.passage(Direction::Up);
@@ -75,6 +78,7 @@ impl Network {
             queues(&up, Direction::Up).into_iter().filter(|(_, place)| Some(*place) != up_queue),
         );
         up.push(Element::from(Delay::new(passage.delay + TIMER_LATENCY)));
+        beside_senders[1] = up.len();
         up.extend(extra_delays(scenario, connections, Direction::Down));
         for element in down.iter_mut().chain(&mut up) {
             if let Element::Queue(queue) = element {
@@ -85,7 +89,8 @@ impl Network {
             let delays = first_of_last_delays(elements);
             elements.len().min(delays + 1).saturating_sub(1)
         });
-        Self { down: Path::new(down), up: Path::new(up), tested, up_queue, arrives_from, others }
+        let (down, up) = (Path::new(down), Path::new(up));
+        Self { down, up, tested, up_queue, arrives_from, beside_senders, others }
     }
 
     #[inline]
@@ -113,6 +118,16 @@ impl Network {
     #[inline]
     pub(crate) const fn is_last(&self, direction: Direction, place: usize) -> bool {
         let [down, up] = self.arrives_from;
+        match direction {
+            Direction::Down => place >= down,
+            Direction::Up => place >= up,
+        }
+    }
+
+    /// Whether what that element lets go is at its sender at once, and passes no router before.
+    #[cold]
+    pub(crate) const fn is_beside_senders(&self, direction: Direction, place: usize) -> bool {
+        let [down, up] = self.beside_senders;
         match direction {
             Direction::Down => place >= down,
             Direction::Up => place >= up,

@@ -359,10 +359,21 @@ fn a_transfer_that_recurs_begins_before_a_ping_of_its_instant() {
     assert_eq!(seen.0, [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)]);
 }
 
-/// Where in the stream of the first flow packets begin that reach the queue, and how long they are, from that place on.
+/// Where in the stream of the first flow packets begin that reach the queue, how long they are, and in which microsecond they do, from that place on.
 struct Packets {
     from: u64,
     seen: Vec<(u64, u64)>,
+    times_us: Vec<u64>,
+}
+
+impl Packets {
+    /// Those of a scenario.
+    fn of(text: &str, from: u64) -> Self {
+        let mut packets = Self { from, seen: Vec::new(), times_us: Vec::new() };
+        let sweep = Sweep::parse(text).unwrap();
+        simulate_watched(&sweep.variants()[0].scenario, 1, &mut packets).unwrap();
+        packets
+    }
 }
 
 impl Watch for Packets {
@@ -373,6 +384,7 @@ impl Watch for Packets {
     fn packet(&mut self, event: Event) {
         if event.seen == Seen::In && event.flow == 0 && event.seq >= self.from {
             self.seen.push((event.seq, event.bytes));
+            self.times_us.push(event.at_ns / 1_000);
         }
     }
 }
@@ -384,9 +396,6 @@ fn a_program_calls_again_until_there_is_no_room() {
     let text = "duration = '1725ms'\nwarmup = '1s'\nprobe = []\n\
                 flow = [{ cc = 'reno', ecn = true, notsent_lowat = '128kb' }]\n\
                 [link]\nrate = '670mbit'\nrtt = '161.798ms'\nqdisc = 'pfifo limit 17446'\n";
-    let sweep = Sweep::parse(text).unwrap();
-    let mut packets = Packets { from: 13_970_304, seen: Vec::new() };
-    simulate_watched(&sweep.variants()[0].scenario, 1, &mut packets).unwrap();
     let expected = [
         (13_970_304, 31_856),
         (14_002_160, 65_160),
@@ -395,7 +404,19 @@ fn a_program_calls_again_until_there_is_no_room() {
         (14_164_336, 65_160),
         (14_229_496, 65_160),
     ];
-    assert_eq!(packets.seen, expected);
+    assert_eq!(Packets::of(text, 13_970_304).seen, expected);
+}
+
+/// As in the world `kernel` in `exact-20261215`: acknowledgements that `extra_rtt` delays are at their sender at once, and what leaves with their timer still
+/// counts there, so that a small queue holds back what the second one lets go, and the program writes before (Linux: `net_tx_action`, `skb_orphan`).
+#[test]
+fn what_leaves_with_the_timer_of_an_acknowledgement_holds_its_memory_behind_it() {
+    let text = "duration = '1380ms'\nwarmup = '1s'\nprobe = [{ kind = 'ping', interval = '50ms' }]\n\
+                flow = [{ cc = 'reno', count = 2, spacing = '0ms', extra_rtt = '1068us' }]\nsender = { gso = false }\n\
+                [link]\nrate = '990mbit'\nforward = '64157333ns'\nreverse = '128314667ns'\nqdisc = 'bfifo limit 100085140'\nup = { rate = '490mbit' }\n";
+    let packets = Packets::of(text, 991_880);
+    let expected = [1_370_245, 1_370_523, 1_370_523, 1_370_523, 1_371_353, 1_371_623];
+    assert_eq!(packets.times_us[..6], expected);
 }
 
 /// More than so many bytes take too long to look at.

@@ -77,6 +77,9 @@ pub struct Simulation<'a> {
     /// Whether what arrives is to wait, and what waits.
     holds_arrivals: bool,
     held: VecDeque<(Direction, Packet)>,
+    /// Whether what leaves senders' queues does so behind that, and whether something is behind what arrives.
+    departs_behind: bool,
+    arrives_before: bool,
     /// Whose data have arrived just now, and are read when all has; and how many of these have had their turn. Mostly it is one.
     arrived: Vec<u32>,
     had_turn: usize,
@@ -178,6 +181,8 @@ impl<'a> Simulation<'a> {
             leaving: Vec::new(),
             holds_arrivals: false,
             held: VecDeque::new(),
+            departs_behind: false,
+            arrives_before: false,
             arrived: Vec::new(),
             had_turn: 0,
             writers: Vec::new(),
@@ -545,7 +550,7 @@ impl<'a> Simulation<'a> {
         self.network.path(direction).start(place);
         let arrives_behind = early && self.network.is_last(direction, place);
         if arrives_behind {
-            self.arrive_behind(direction, beside_ns);
+            self.arrive_behind(direction, place, beside_ns);
         }
         self.take_arrivals(direction);
         // Without a delay acknowledgements of what arrived do so too, before who waits for a queue sends, and before anybody reads (`NET_RX_SOFTIRQ`).
