@@ -153,6 +153,7 @@ impl Simulation<'_> {
             connections.get_disjoint_mut([number, counterpart].map(|it| it as usize))
         {
             other.sender.accept(now, &this.receiver, other_way.window(scale));
+            this.receiver.follow(&other.sender);
         }
         self.drive(counterpart);
         self.say(number);
@@ -402,6 +403,7 @@ impl Simulation<'_> {
         let pair = [number, counterpart].map(|number| number as usize);
         if let Ok([this, other]) = self.connections.get_disjoint_mut(pair) {
             other.receiver.connect(now, &this.sender);
+            other.receiver.follow(&this.sender);
             other.receiver.hear(ack);
         }
     }

@@ -57,8 +57,11 @@ impl Receiver {
         self.ack_delay = (2 * self.ack_delay).min(self.own_timeout()).min(self.max_ack_delay);
     }
 
-    /// The retransmission timeout of this side, which sends no data: it follows from the handshake.
+    /// The retransmission timeout of this side: where it sends no data, it follows from the handshake.
     pub(super) fn own_timeout(&self) -> u32 {
+        if self.handshake.timeout > 0 {
+            return self.handshake.timeout;
+        }
         let timeout_us = match self.handshake.rtt_us {
             Some(rtt_us) => rtt_us + (2 * rtt_us).max(RTO_MIN_US),
             None => RTO_INITIAL_US,

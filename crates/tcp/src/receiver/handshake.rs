@@ -21,6 +21,8 @@ pub(super) struct Handshake {
     /// [`Buffer::rtt_us`](super::Buffer::rtt_us), as it sends no data itself (Linux: `srtt_us` of its socket).
     pub(super) rtt_us: Option<u64>,
     pub(super) opened_ns: u64,
+    /// The timeout of the sender of this end in jiffies, if it sends; else 0.
+    pub(super) timeout: u32,
     /// When the SYN was answered, and how often since then.
     answered_ns: u64,
     answers: u32,
