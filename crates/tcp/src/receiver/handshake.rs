@@ -3,7 +3,7 @@
 use super::reading::CALL_NS;
 use super::{Receiver, instant};
 use crate::control::Control;
-use crate::ecn::{self, Received};
+use crate::ecn::{self, EcnFlags, Received};
 use crate::packet::{Ack, Data};
 use crate::rtt::RTO_INITIAL_US;
 use crate::tick::micros_between;
@@ -74,7 +74,9 @@ impl Receiver {
         self.window = self.buffer.initial_window(self.mss);
         ack.window = self.window.min(u16::MAX.into());
         ack.control = ack.control.with(Control::SYN).with(Control::COOKIE.when(cookie));
-        ack.flags = self.granted;
+        // Where one was sent again in vain already, the ECN field's flags may be why (Linux: `tcp_ecn_make_synack`).
+        let in_vain = self.handshake.timeouts > 0;
+        ack.flags = if in_vain { EcnFlags::NONE } else { self.granted };
         // Only the first one offers it (Linux: `tcp_synack_options`).
         ack.option = if self.handshake.answers == 0 { self.offered_option() } else { None };
         ack.ecn = Ecn::NotEct;
@@ -135,7 +137,6 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ecn::EcnFlags;
     use crate::receiver::ReceiverConfig;
     use crate::sender::{Sender, SenderConfig};
 
@@ -194,6 +195,22 @@ mod tests {
     fn a_syn_that_comes_again_is_answered_and_the_first_one_echoed() {
         let sent = answers(&[7, 507]);
         assert_eq!(sent[..3], [(7, 7), (507, 7), (1_520, 7)]);
+    }
+
+    /// As in the world `kernel` in `exact-20261334`, whose SYN comes again after its answer was sent again (Linux: `req->num_timeout`).
+    #[test]
+    fn an_answer_that_was_sent_again_in_vain_grants_no_ecn() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        let mut flags = Vec::new();
+        let asks =
+            |ms: u32| Data { flags: EcnFlags::ECE.with(EcnFlags::CWR), ..segment(true, ms, 0) };
+        receiver.on_data(at(0), &asks(0), &mut |ack| flags.push(ack.flags));
+        receiver.on_data(at(500), &asks(500), &mut |ack| flags.push(ack.flags));
+        receiver.on_timer(receiver.next_timer(), &mut |ack| flags.push(ack.flags));
+        receiver.on_data(at(1_600), &segment(true, 1_600, 0), &mut |ack| flags.push(ack.flags));
+        receiver.on_timer(receiver.next_timer(), &mut |ack| flags.push(ack.flags));
+        let [ece, none] = [EcnFlags::ECE, EcnFlags::NONE];
+        assert_eq!(flags, [ece, ece, ece, none, none]);
     }
 
     /// As in the world `kernel`, of a flow that is stopped before its SYN is answered.
