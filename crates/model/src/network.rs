@@ -124,6 +124,12 @@ impl Network {
         }
     }
 
+    /// Whether what this element of the path up lets go goes on, while what that of the path down does arrives.
+    #[cold]
+    pub(crate) const fn goes_on_up(&self, down: usize, up: usize) -> bool {
+        self.is_last(Direction::Down, down) && !self.is_last(Direction::Up, up)
+    }
+
     /// Whether what that element lets go is at its sender at once, and passes no router before.
     #[cold]
     pub(crate) const fn is_beside_senders(&self, direction: Direction, place: usize) -> bool {

@@ -419,6 +419,37 @@ fn what_leaves_with_the_timer_of_an_acknowledgement_holds_its_memory_behind_it()
     assert_eq!(packets.times_us[..6], expected);
 }
 
+/// Which places of which flows leave the queue of the path up, from a time on.
+struct Leaving(u64, Vec<(u32, u64)>);
+
+impl Watch for Leaving {
+    fn wants(&self) -> Wants {
+        Wants { packets: true, headers: false, connections: false }
+    }
+
+    fn packet(&mut self, event: Event) {
+        let is_out = (event.seen, event.direction) == (Seen::Out, Direction::Up);
+        if is_out && event.at_ns >= self.0 && event.bytes > 0 {
+            self.1.push((event.flow, event.seq));
+        }
+    }
+}
+
+/// As in the world `kernel` in `exact-1049`: an acknowledgement comes a round trip after the link was free, as it is again now. What the link sends has left its
+/// queue before what the acknowledgement lets go gets there (Linux: `net_tx_action`, `net_rx_action`).
+#[test]
+fn the_link_up_has_sent_before_what_an_acknowledgement_of_its_instant_lets_go() {
+    let text = "duration = '2950ms'\nwarmup = '1s'\nprobe = [{ kind = 'ssh', interval = '100ms' }]\n\
+                flow = [{ cc = 'cubic', count = 2, ecn = true, direction = 'up', extra_rtt = '3672us' }]\n\
+                [link]\nrate = '57mbit'\nrtt = '89808us'\nmtu = 1280\nqdisc = 'fq_codel'\nup = { rate = '5700kbit' }\n";
+    let sweep = Sweep::parse(text).unwrap();
+    let mut leaving = Leaving(2_934_000_000, Vec::new());
+    simulate_watched(&sweep.variants()[0].scenario, 1, &mut leaving).unwrap();
+    let expected =
+        [(0, 853_460), (1, 773_640), (0, 854_688), (0, 857_144), (1, 776_096), (0, 858_372)];
+    assert_eq!(leaving.1, expected);
+}
+
 /// More than so many bytes take too long to look at.
 const MOST_BYTES: f64 = 6e7;
 

@@ -387,7 +387,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Handles all that happens before `end_ns`. Of what happens at one instant, elements of the path down come first, in the order
-    /// of the path, then those of the path up, then timers.
+    /// of the path, then those of the path up, then timers; but what only goes on in the path up comes before what arrives from that down.
     fn run_until(&mut self, end_ns: u64) {
         // What may wake late wakes with a timer, unless it is due behind the next one that may not, of those that were set when that
         // ran out. Seldom is anything near enough.
@@ -462,7 +462,9 @@ impl<'a> Simulation<'a> {
             );
             let before_ns = std::mem::replace(&mut self.now_ns, next_ns);
             let is_early = |beside_ns: u64| agenda_ns <= beside_ns.min(next_ns + slack_ns);
-            if next_ns == down_ns {
+            // What only goes on is gone before anything arrives (`net_tx_action`): mostly that is the path down.
+            let up_first = unlikely(down_ns == up_ns) && self.network.goes_on_up(down, up);
+            if next_ns == down_ns && !up_first {
                 let beside_ns = self
                     .network
                     .down
