@@ -3,7 +3,7 @@
 use super::reading::CALL_NS;
 use super::{Receiver, instant};
 use crate::control::Control;
-use crate::ecn::{self, EcnFlags, Received};
+use crate::ecn::{self, EcnFlags, EcnStyle, Received};
 use crate::packet::{Ack, Data};
 use crate::rtt::RTO_INITIAL_US;
 use crate::tick::micros_between;
@@ -79,9 +79,19 @@ impl Receiver {
         ack.flags = if in_vain { EcnFlags::NONE } else { self.granted };
         // Only the first one offers it (Linux: `tcp_synack_options`).
         ack.option = if self.handshake.answers == 0 { self.offered_option() } else { None };
-        ack.ecn = Ecn::NotEct;
+        ack.ecn = self.answer_ecn();
         self.handshake.answers += 1;
         out(ack);
+    }
+
+    /// The ECN field of the answer: DCTCP has set that of all that its socket sends, the answers of one that listens too, whoever asks (Linux:
+    /// `tcp_reinit_congestion_control`, `tcp_v4_send_synack`).
+    fn answer_ecn(&self) -> Ecn {
+        match self.config.ecn {
+            EcnStyle::Dctcp => Ecn::Ect0,
+            EcnStyle::Accurate if self.config.tells_changes => Ecn::Ect0,
+            _ => Ecn::NotEct,
+        }
     }
 
     /// The timer of acknowledgements, which none wait for yet.
@@ -195,6 +205,23 @@ mod tests {
     fn a_syn_that_comes_again_is_answered_and_the_first_one_echoed() {
         let sent = answers(&[7, 507]);
         assert_eq!(sent[..3], [(7, 7), (507, 7), (1_520, 7)]);
+    }
+
+    /// As in the world `kernel` in `two-way-20261206`, where it goes into the other queue of `dualpi2 any_ect`.
+    #[test]
+    fn the_answers_of_dctcp_are_ecn_capable() {
+        let ecn = |ecn: EcnStyle, tells_changes: bool| {
+            let config = ReceiverConfig { ecn, tells_changes, ..ReceiverConfig::default() };
+            let mut field = None;
+            Receiver::new(config).on_data(at(0), &segment(true, 0, 0), &mut |ack| {
+                field = Some(ack.ecn);
+            });
+            field
+        };
+        assert_eq!(ecn(EcnStyle::Dctcp, false), Some(Ecn::Ect0));
+        assert_eq!(ecn(EcnStyle::Accurate, true), Some(Ecn::Ect0));
+        assert_eq!(ecn(EcnStyle::Accurate, false), Some(Ecn::NotEct));
+        assert_eq!(ecn(EcnStyle::Classic, false), Some(Ecn::NotEct));
     }
 
     /// As in the world `kernel` in `exact-20261334`, whose SYN comes again after its answer was sent again (Linux: `req->num_timeout`).
