@@ -96,7 +96,7 @@ fn the_model_agrees_with_bbr3() {
 fn the_model_agrees_with_linux_on_paths() {
     // What differs is in `docs/agreement.md`.
     agreement("paths", &["two-way"], &bar((20, 17), (10, 8)));
-    agreement("paths", &["steps"], &bar((20, 20), (17, 17)));
+    agreement("paths", &["steps"], &bar((20, 19), (17, 17)));
     agreement("paths", &["hops"], &bar((20, 19), (12, 12)));
     agreement("paths", &["udp"], &bar((20, 17), (17, 14)));
     agreement("paths", &["transfers"], &bar((20, 20), (12, 12)));

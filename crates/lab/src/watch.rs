@@ -139,7 +139,7 @@ impl<'a> Watcher<'a> {
             capture.read(|RingPacket { at, leaves, bytes }| {
                 let at = at.saturating_sub(began.real);
                 if wants.packets {
-                    let event = connections.event(at, leaves, bytes);
+                    let event = connections.event(Some(*site), at, leaves, bytes);
                     seen.extend(event.filter(|event| tells(*site, event)).map(Seeing::Event));
                 }
                 if let (true, Some((bytes, length))) = (wants.headers, cut(bytes)) {
@@ -256,7 +256,7 @@ impl Connections {
             (_, LinkSeen::Sent { .. }) | (Direction::Up, LinkSeen::Left) => true,
             _ => return None,
         };
-        let event = self.event(at, leaves, &met.bytes)?;
+        let event = self.event(None, at, leaves, &met.bytes)?;
         // Acknowledgements are told as they come back, and data of either direction at its own queue.
         if (event.seen == Seen::Ack) != (met.seen == LinkSeen::Left) || event.direction != direction
         {
@@ -271,7 +271,15 @@ impl Connections {
         })
     }
 
-    fn event(&mut self, at: Duration, leaves: bool, bytes: &[u8]) -> Option<Event> {
+    /// What was seen at a router, or by a link of dualq's own. Connections are numbered as they reach the queue of their direction: elsewhere one is seen later,
+    /// or first, as a SYN before it was dropped there.
+    fn event(
+        &mut self,
+        site: Option<Site>,
+        at: Duration,
+        leaves: bool,
+        bytes: &[u8],
+    ) -> Option<Event> {
         let u16_at = |at: usize| Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
         let u32_at = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let receiver = u32::from(RECEIVER);
@@ -339,7 +347,13 @@ impl Connections {
         let flags = bytes[tcp + 13];
         let tcp_bytes = usize::from(bytes[tcp + 12] >> 4) * 4;
         let options = bytes.get(tcp + 20..tcp + tcp_bytes)?;
-        if forward && flags & SYN != 0 && !self.streams.contains_key(&(peer, port)) {
+        let begins_here = match site {
+            Some(Site::Queue { .. }) => direction.is_down(),
+            Some(Site::UpQueue) => !direction.is_down(),
+            Some(Site::Router) => false,
+            None => true,
+        };
+        if forward && begins_here && flags & SYN != 0 && !self.streams.contains_key(&(peer, port)) {
             let number = self.next.get_mut(group)?;
             let stream = Stream { flow: *number, isn: u32_at(tcp + 4)?, ..Stream::default() };
             *number += 1;

@@ -38,6 +38,8 @@ pub(crate) struct Network {
     arrives_from: [usize; 2],
     /// How many elements of the paths down and up senders are near: those before the link's queue.
     near: [usize; 2],
+    /// The places in the paths down and up of what [delays](extra_delays) what comes back to some senders, next to these.
+    beside_senders: [usize; 2],
     /// The places of other queues, in the order of their numbers.
     others: Vec<(Direction, usize)>,
 }
@@ -69,6 +71,7 @@ impl Network {
             down.push(Element::from(Delay::new(passage.delay + TIMER_LATENCY)));
         }
         let mut arrives_from = [last_to_hold(&down), 0];
+        let mut beside_senders = [down.len(), 0];
         down.extend(extra_delays(scenario, connections, Direction::Up));
 
         let passage = link.passage(Direction::Up);
@@ -79,6 +82,7 @@ impl Network {
         );
         up.push(Element::from(Delay::new(passage.delay + TIMER_LATENCY)));
         arrives_from[1] = last_to_hold(&up);
+        beside_senders[1] = up.len();
         up.extend(extra_delays(scenario, connections, Direction::Down));
         for element in down.iter_mut().chain(&mut up) {
             if let Element::Queue(queue) = element {
@@ -93,6 +97,7 @@ impl Network {
             up_queue,
             arrives_from,
             near,
+            beside_senders,
             others,
         }
     }
@@ -122,6 +127,22 @@ impl Network {
         match direction {
             Direction::Down => place < down,
             Direction::Up => place < up,
+        }
+    }
+
+    /// Whether what this element of the path up lets go goes on, while what that of the path down does arrives.
+    #[cold]
+    pub(crate) const fn goes_on_up(&self, down: usize, up: usize) -> bool {
+        self.is_last(Direction::Down, down) && !self.is_last(Direction::Up, up)
+    }
+
+    /// Whether what that element lets go is at its sender at once, and passes no router before.
+    #[cold]
+    pub(crate) const fn is_beside_senders(&self, direction: Direction, place: usize) -> bool {
+        let [down, up] = self.beside_senders;
+        match direction {
+            Direction::Down => place >= down,
+            Direction::Up => place >= up,
         }
     }
 

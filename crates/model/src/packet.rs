@@ -2,7 +2,9 @@
 
 use dualq_qdisc::{FlowPacket, PureAck};
 use dualq_scenario::Kind;
-use dualq_tcp::{Ack, Control, Data, ETHERNET_BYTES, EcnFlags, HEADER_BYTES, PACKET_OVERHEAD};
+use dualq_tcp::{
+    Ack, Control, Data, ETHERNET_BYTES, EcnFlags, HEADER_BYTES, PACKET_OVERHEAD, PLAIN_HEADER_BYTES,
+};
 use dualq_units::hint::{cold_path, unlikely};
 use dualq_units::{Ecn, Instant};
 
@@ -128,8 +130,6 @@ const PING_BYTES: u32 = 84;
 /// The header of IP, and that of UDP, which is as long as that of ICMP.
 pub(crate) const IP_BYTES: u32 = 20;
 pub(crate) const UDP_BYTES: u32 = 8;
-/// The headers of IP and TCP without options.
-const PLAIN_HEADER_BYTES: u32 = 20 + 20;
 /// An ICMP error: its own headers, and the header and first eight bytes of what it is about (RFC 792).
 const ICMP_ERROR_BYTES: u32 = 20 + 8 + 20 + 8;
 

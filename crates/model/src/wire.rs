@@ -232,6 +232,11 @@ impl Ends {
             let options = (&self.opening(timestamp, WINDOW_SCALE)[..], cookie);
             return self.finish((false, data.ecn), tcp, options, data.payload, bytes);
         }
+        if data.has(Control::RESET) {
+            let mut tcp = self.tcp(false, sequence(data.seq), 0);
+            tcp.rst = true;
+            return self.finish((false, data.ecn), tcp, (&[], &[]), 0, bytes);
+        }
         let (acknowledged, window) = match self.both_ways {
             true => (other_way.place.into(), other_way.window),
             false => (self.ended.into(), IDLE_WINDOW),

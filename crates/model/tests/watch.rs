@@ -331,6 +331,125 @@ fn the_first_question_is_acknowledged_twice() {
     assert_eq!((outcome.probe[0].n, outcome.probe[0].retransmits), (10, 0));
 }
 
+/// What reaches the queue at a whole second, by flows.
+struct Seconds(Vec<(u64, u32)>);
+
+impl Watch for Seconds {
+    fn wants(&self) -> Wants {
+        Wants { packets: true, headers: false, connections: false }
+    }
+
+    fn packet(&mut self, event: Event) {
+        let [second, rest_ns] = [event.at_ns / 1_000_000_000, event.at_ns % 1_000_000_000];
+        if event.seen == Seen::In && second > 0 && rest_ns < 1_000 {
+            self.0.push((second, event.flow));
+        }
+    }
+}
+
+/// As in the world `kernel` in `exact-20261205`: transfers recur so many times that long after the first, and one begins before a ping that is due then.
+#[test]
+fn a_transfer_that_recurs_begins_before_a_ping_of_its_instant() {
+    let text = "duration = '3500ms'\nwarmup = '0s'\nprobe = [{ kind = 'ping', interval = '50ms' }]\n\
+                flow = [{ cc = 'cubic' , size = '100b' }, { cc = 'cubic', size = '1kb', every = '1s' }]\n\
+                [link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo limit 100'\n";
+    let sweep = Sweep::parse(text).unwrap();
+    let mut seen = Seconds(Vec::new());
+    simulate_watched(&sweep.variants()[0].scenario, 1, &mut seen).unwrap();
+    assert_eq!(seen.0, [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)]);
+}
+
+/// Where in the stream of the first flow packets begin that reach the queue, how long they are, and in which microsecond they do, from that place on.
+struct Packets {
+    from: u64,
+    seen: Vec<(u64, u64)>,
+    times_us: Vec<u64>,
+}
+
+impl Packets {
+    /// Those of a scenario.
+    fn of(text: &str, from: u64) -> Self {
+        let mut packets = Self { from, seen: Vec::new(), times_us: Vec::new() };
+        let sweep = Sweep::parse(text).unwrap();
+        simulate_watched(&sweep.variants()[0].scenario, 1, &mut packets).unwrap();
+        packets
+    }
+}
+
+impl Watch for Packets {
+    fn wants(&self) -> Wants {
+        Wants { packets: true, headers: false, connections: false }
+    }
+
+    fn packet(&mut self, event: Event) {
+        if event.seen == Seen::In && event.flow == 0 && event.seq >= self.from {
+            self.seen.push((event.seq, event.bytes));
+            self.times_us.push(event.at_ns / 1_000);
+        }
+    }
+}
+
+/// As in the world `kernel` in `exact-20261212`, whose program may leave 128 KiB unsent: the call that found no room sends some of what it wrote, and the next
+/// one finds room (Linux: `tcp_sendmsg_locked`, which refuses only who has written nothing).
+#[test]
+fn a_program_calls_again_until_there_is_no_room() {
+    let text = "duration = '1725ms'\nwarmup = '1s'\nprobe = []\n\
+                flow = [{ cc = 'reno', ecn = true, notsent_lowat = '128kb' }]\n\
+                [link]\nrate = '670mbit'\nrtt = '161.798ms'\nqdisc = 'pfifo limit 17446'\n";
+    let expected = [
+        (13_970_304, 31_856),
+        (14_002_160, 65_160),
+        (14_067_320, 65_160),
+        (14_132_480, 31_856),
+        (14_164_336, 65_160),
+        (14_229_496, 65_160),
+    ];
+    assert_eq!(Packets::of(text, 13_970_304).seen, expected);
+}
+
+/// As in the world `kernel` in `exact-20261215`: acknowledgements that `extra_rtt` delays are at their sender at once, and what leaves with their timer still
+/// counts there, so that a small queue holds back what the second one lets go, and the program writes before (Linux: `net_tx_action`, `skb_orphan`).
+#[test]
+fn what_leaves_with_the_timer_of_an_acknowledgement_holds_its_memory_behind_it() {
+    let text = "duration = '1380ms'\nwarmup = '1s'\nprobe = [{ kind = 'ping', interval = '50ms' }]\n\
+                flow = [{ cc = 'reno', count = 2, spacing = '0ms', extra_rtt = '1068us' }]\nsender = { gso = false }\n\
+                [link]\nrate = '990mbit'\nforward = '64157333ns'\nreverse = '128314667ns'\nqdisc = 'bfifo limit 100085140'\nup = { rate = '490mbit' }\n";
+    let packets = Packets::of(text, 991_880);
+    let expected = [1_370_245, 1_370_523, 1_370_523, 1_370_523, 1_371_353, 1_371_623];
+    assert_eq!(packets.times_us[..6], expected);
+}
+
+/// Which places of which flows leave the queue of the path up, from a time on.
+struct Leaving(u64, Vec<(u32, u64)>);
+
+impl Watch for Leaving {
+    fn wants(&self) -> Wants {
+        Wants { packets: true, headers: false, connections: false }
+    }
+
+    fn packet(&mut self, event: Event) {
+        let is_out = (event.seen, event.direction) == (Seen::Out, Direction::Up);
+        if is_out && event.at_ns >= self.0 && event.bytes > 0 {
+            self.1.push((event.flow, event.seq));
+        }
+    }
+}
+
+/// As in the world `kernel` in `exact-1049`: an acknowledgement comes a round trip after the link was free, as it is again now. What the link sends has left its
+/// queue before what the acknowledgement lets go gets there (Linux: `net_tx_action`, `net_rx_action`).
+#[test]
+fn the_link_up_has_sent_before_what_an_acknowledgement_of_its_instant_lets_go() {
+    let text = "duration = '2950ms'\nwarmup = '1s'\nprobe = [{ kind = 'ssh', interval = '100ms' }]\n\
+                flow = [{ cc = 'cubic', count = 2, ecn = true, direction = 'up', extra_rtt = '3672us' }]\n\
+                [link]\nrate = '57mbit'\nrtt = '89808us'\nmtu = 1280\nqdisc = 'fq_codel'\nup = { rate = '5700kbit' }\n";
+    let sweep = Sweep::parse(text).unwrap();
+    let mut leaving = Leaving(2_934_000_000, Vec::new());
+    simulate_watched(&sweep.variants()[0].scenario, 1, &mut leaving).unwrap();
+    let expected =
+        [(0, 853_460), (1, 773_640), (0, 854_688), (0, 857_144), (1, 776_096), (0, 858_372)];
+    assert_eq!(leaving.1, expected);
+}
+
 /// More than so many bytes take too long to look at.
 const MOST_BYTES: f64 = 6e7;
 

@@ -13,7 +13,7 @@ impl Control {
     pub const FIN: Self = Self(1 << 1);
     /// Of data: nothing follows for now (PSH).
     pub const PUSH: Self = Self(1 << 2);
-    /// Of an acknowledgement: nobody is there any more (RST). It says nothing else.
+    /// Nobody is there any more (RST). It says nothing else.
     pub const RESET: Self = Self(1 << 3);
     /// Data that were cut from an aggregate on the way: their memory is their own, not the sender's.
     pub const CUT: Self = Self(1 << 4);

@@ -97,6 +97,7 @@ impl Endpoint {
                 sender.accept(now, receiver, ack.window);
             }
         }
+        receiver.follow(sender);
         self.transmit(now, out);
     }
 

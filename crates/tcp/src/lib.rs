@@ -21,7 +21,7 @@ pub use ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle, OPTION_BYTES};
 pub use endpoint::{Endpoint, Packet};
 pub use packet::{
     Ack, COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS,
-    PACKET_OVERHEAD, SYN_BYTES, SackBlock, Transmission, pieces,
+    PACKET_OVERHEAD, PLAIN_HEADER_BYTES, SYN_BYTES, SackBlock, Transmission, pieces,
 };
 pub use rate::{LostPacket, RateSample};
 pub use receiver::{READ_BYTES, Receiver, ReceiverConfig, ReceiverStats, WINDOW_SCALE};

@@ -12,6 +12,8 @@ pub(crate) const PAWS_WINDOW_MS: u32 = 1;
 /// What is not expected is answered at most this often (Linux: `tcp_invalid_ratelimit`).
 pub(crate) const INVALID_SPACING: Duration = Duration::from_millis(500);
 
+/// The headers of IPv4 (20) and TCP (20) without options.
+pub const PLAIN_HEADER_BYTES: u32 = 40;
 /// IPv4 (20) and TCP (20) headers with the timestamps option (12): what each segment adds to its payload.
 pub const HEADER_BYTES: u32 = 52;
 /// Kernel memory of a packet beside its payload: the socket buffer (`sk_buff`), and room for headers.
@@ -92,8 +94,9 @@ impl Data {
     #[must_use]
     #[inline]
     pub const fn wire_bytes(&self) -> u32 {
-        if self.has(Control::SYN) {
-            return SYN_BYTES + self.options as u32 + self.payload + ETHERNET_BYTES;
+        if self.has(Control::SYN.with(Control::RESET)) {
+            let bytes = if self.has(Control::SYN) { SYN_BYTES } else { PLAIN_HEADER_BYTES };
+            return bytes + self.options as u32 + self.payload + ETHERNET_BYTES;
         }
         self.bytes() + self.segments as u32 * (self.header_bytes() + ETHERNET_BYTES)
     }

@@ -104,17 +104,23 @@ impl Simulation<'_> {
         }
     }
 
-    /// What comes out of a path now arrives behind what runs out with it, up to `hard_ns`.
+    /// What comes out of a path now, of the element at `place`, arrives behind what runs out with it, up to `hard_ns`.
     #[cold]
-    pub(super) fn arrive_behind(&mut self, direction: Direction, hard_ns: u64) {
+    pub(super) fn arrive_behind(&mut self, direction: Direction, place: usize, hard_ns: u64) {
         let held = std::mem::replace(&mut self.holds_arrivals, true);
         self.take_arrivals(direction);
         self.holds_arrivals = held;
         let mut arriving = if held { VecDeque::new() } else { std::mem::take(&mut self.held) };
+        // What passes a router before is behind what leaves, which is one router away too.
+        self.departs_behind = self.network.is_beside_senders(direction, place);
         self.wake_early(hard_ns, Meanwhile { arrive: true, all: true, reader: None });
-        for (direction, mut packet) in arriving.drain(..) {
+        self.departs_behind = false;
+        let departed = !self.writers.is_empty();
+        while let Some((direction, mut packet)) = arriving.pop_front() {
+            self.arrives_before = departed || !arriving.is_empty();
             self.arrive_held(direction, &mut packet);
         }
+        self.arrives_before = false;
         // Its room serves the next ones.
         if self.held.is_empty() {
             self.held = arriving;
@@ -152,6 +158,7 @@ impl Simulation<'_> {
             connections.get_disjoint_mut([number, counterpart].map(|it| it as usize))
         {
             other.sender.accept(now, &this.receiver, other_way.window(scale));
+            this.receiver.follow(&other.sender);
         }
         self.drive(counterpart);
         self.say(number);
@@ -347,7 +354,21 @@ impl Simulation<'_> {
                 || (due_ns == self.now_ns + TIMER_LATENCY_NS
                     && self.network.ripe_ns(direction, (due_ns, place), self.now_ns) < due_ns)
         };
-        is_due(Direction::Up) || is_due(Direction::Down)
+        self.arrives_before || is_due(Direction::Up) || is_due(Direction::Down)
+    }
+
+    /// What leaves the queue of a sender's interface now is looked at behind what arrives, and holds its memory meanwhile.
+    #[cold]
+    pub(super) fn hold_memory(&mut self, number: u32) {
+        let connection = &mut self.connections[number as usize];
+        let segments = match self.waiting.first(&connection.device) {
+            Some(front) if !self.scenario.sender.gso => front.body.segments(),
+            _ => 1,
+        };
+        connection.sender.hold(u64::from(segments).saturating_sub(1));
+        if !self.writers.contains(&number) {
+            self.writers.push(number);
+        }
     }
 
     /// A sender acts on what it was told. Its program writes when all has arrived, and what its small queue holds back goes on then (Linux: `TASKLET_SOFTIRQ`,
@@ -386,6 +407,7 @@ impl Simulation<'_> {
         let pair = [number, counterpart].map(|number| number as usize);
         if let Ok([this, other]) = self.connections.get_disjoint_mut(pair) {
             other.receiver.connect(now, &this.sender);
+            other.receiver.follow(&this.sender);
             other.receiver.hear(ack);
         }
     }
@@ -411,7 +433,7 @@ impl Simulation<'_> {
         }
         let opens = ack.has(Control::SYN) && !connection.sender.is_established();
         connection.sender.on_ack(now, ack);
-        if opens {
+        if unlikely(opens) && self.connections[number as usize].sender.is_established() {
             self.opens(number);
         }
         let connection = &mut self.connections[number as usize];

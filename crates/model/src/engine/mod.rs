@@ -79,6 +79,9 @@ pub struct Simulation<'a> {
     /// Whether what arrives is to wait, and what waits.
     holds_arrivals: bool,
     held: VecDeque<(Direction, Packet)>,
+    /// Whether what leaves senders' queues does so behind that, and whether something is behind what arrives.
+    departs_behind: bool,
+    arrives_before: bool,
     /// Whose data have arrived just now, and are read when all has; and how many of these have had their turn. Mostly it is one.
     arrived: Vec<u32>,
     had_turn: usize,
@@ -180,6 +183,8 @@ impl<'a> Simulation<'a> {
             leaving: Vec::new(),
             holds_arrivals: false,
             held: VecDeque::new(),
+            departs_behind: false,
+            arrives_before: false,
             arrived: Vec::new(),
             had_turn: 0,
             writers: Vec::new(),
@@ -384,7 +389,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Handles all that happens before `end_ns`. Of what happens at one instant, elements of the path down come first, in the order
-    /// of the path, then those of the path up, then timers.
+    /// of the path, then those of the path up, then timers; but what only goes on in the path up comes before what arrives from that down.
     fn run_until(&mut self, end_ns: u64) {
         // What may wake late wakes with a timer, unless it is due behind the next one that may not, of those that were set when that
         // ran out. Seldom is anything near enough.
@@ -458,7 +463,9 @@ impl<'a> Simulation<'a> {
             );
             let before_ns = std::mem::replace(&mut self.now_ns, next_ns);
             let is_early = |beside_ns: u64| agenda_ns <= beside_ns.min(next_ns + slack_ns);
-            if next_ns == down_ns {
+            // What only goes on is gone before anything arrives (`net_tx_action`): mostly that is the path down.
+            let up_first = unlikely(down_ns == up_ns) && self.network.goes_on_up(down, up);
+            if next_ns == down_ns && !up_first {
                 let beside_ns = self
                     .network
                     .down
@@ -540,7 +547,7 @@ impl<'a> Simulation<'a> {
         self.network.path(direction).start(place);
         let arrives_behind = early && self.network.is_last(direction, place);
         if arrives_behind {
-            self.arrive_behind(direction, beside_ns);
+            self.arrive_behind(direction, place, beside_ns);
         }
         self.take_arrivals(direction);
         // Without a delay acknowledgements of what arrived do so too, before who waits for a queue sends, and before anybody reads (`NET_RX_SOFTIRQ`).

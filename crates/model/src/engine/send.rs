@@ -115,6 +115,9 @@ impl Simulation<'_> {
         while let Some(number) = self.interfaces[interface].take_due(self.now_ns) {
             self.read_next_due_ahead(self.interfaces[interface].upcoming());
             self.connections[number as usize].is_delayed = false;
+            if unlikely(self.departs_behind) {
+                self.hold_memory(number);
+            }
             if self.release_waiting(number) {
                 self.woken.push_back(number);
             }

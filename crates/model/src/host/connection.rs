@@ -294,9 +294,9 @@ impl Connection {
         seed: u64,
     ) -> Self {
         let size = transfer.size.map_or(u64::MAX, |Bytes(bytes)| bytes);
-        let program = Program::Bulk(Bulk::new(size, group.every, group.stop));
-        let connection = Self::new(ends, (index, program), seed);
         let start_ns = transfer.start.as_nanos() as u64;
+        let program = Program::Bulk(Bulk::new(start_ns, size, group.every, group.stop));
+        let connection = Self::new(ends, (index, program), seed);
         Self { start_ns, ..connection }.going(group.direction)
     }
 

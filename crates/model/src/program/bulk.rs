@@ -17,6 +17,9 @@ pub(crate) struct Bulk {
     size: u64,
     /// How long after one time the next begins.
     every: Option<Duration>,
+    /// When the last one was due: so many times that long after the start, whoever else began then. It begins before others that are due at the same
+    /// time ask.
+    due_ns: u64,
     /// When it has nothing more to send.
     stop_ns: u64,
     /// When transfers began that are not acknowledged.
@@ -26,11 +29,18 @@ pub(crate) struct Bulk {
 }
 
 impl Bulk {
-    pub(crate) fn new(size: u64, every: Option<Duration>, stop: Option<Duration>) -> Self {
+    /// One that begins at `start_ns`.
+    pub(crate) fn new(
+        start_ns: u64,
+        size: u64,
+        every: Option<Duration>,
+        stop: Option<Duration>,
+    ) -> Self {
         Self {
             first_end: size,
             size,
             every,
+            due_ns: start_ns,
             stop_ns: stop.map_or(u64::MAX, |stop| stop.as_nanos() as u64),
             under_way: VecDeque::new(),
             took_ns: Vec::new(),
@@ -40,9 +50,10 @@ impl Bulk {
     pub(super) fn turn(&mut self, turn: &mut Turn<'_>) -> Option<u64> {
         if turn.now_ns >= self.stop_ns {
             turn.sender.stop();
-            // Before it is open it is given up.
             if turn.sender.is_established() {
                 turn.sender.close();
+            } else {
+                turn.sender.give_up();
             }
             return None;
         }
@@ -51,7 +62,10 @@ impl Bulk {
             turn.sender.close();
         }
         self.under_way.push_back(turn.now_ns);
-        let again = self.every.map(|every| turn.now_ns + every.as_nanos() as u64);
+        let again = self.every.map(|every| {
+            self.due_ns += every.as_nanos() as u64;
+            self.due_ns
+        });
         again.into_iter().chain([self.stop_ns]).min().filter(|next_ns| *next_ns < u64::MAX)
     }
 

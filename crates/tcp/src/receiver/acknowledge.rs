@@ -57,8 +57,11 @@ impl Receiver {
         self.ack_delay = (2 * self.ack_delay).min(self.own_timeout()).min(self.max_ack_delay);
     }
 
-    /// The retransmission timeout of this side, which sends no data: it follows from the handshake.
+    /// The retransmission timeout of this side: where it sends no data, it follows from the handshake.
     pub(super) fn own_timeout(&self) -> u32 {
+        if self.handshake.timeout > 0 {
+            return self.handshake.timeout;
+        }
         let timeout_us = match self.handshake.rtt_us {
             Some(rtt_us) => rtt_us + (2 * rtt_us).max(RTO_MIN_US),
             None => RTO_INITIAL_US,
@@ -89,7 +92,8 @@ impl Receiver {
         if unlikely(self.quick > 0) && several && self.buffer.is_tight() {
             self.quick = 0;
         }
-        if (several && self.buffer.offers_still(self.window))
+        // What came behind a gap finds all read that could be (Linux: less than `sk_rcvlowat` waits).
+        if (several && (self.buffer.offers_still(self.window) || self.has_read_all()))
             || (self.quick > 0 && !self.converses)
             || self.ack_now
         {
@@ -279,6 +283,24 @@ mod tests {
     use super::*;
     use crate::receiver::ReceiverConfig;
     use crate::receiver::tests::data;
+
+    /// As in the world `kernel` in `exact-20261228` (Linux: `__tcp_ack_snd_check`).
+    #[test]
+    fn what_comes_behind_a_gap_finds_all_read_and_is_no_duplicate_if_more_than_a_segment_waited() {
+        for (waited, duplicates) in [(1_448, 1), (1_449, 0)] {
+            let mut receiver = Receiver::new(ReceiverConfig::default());
+            let at = Instant::from_nanos(20_000_000);
+            for seq in [0, 1_448] {
+                receiver.on_data(at, &data(seq, 10), &mut |_| ());
+            }
+            receiver.stream.take(4_344, 5_792);
+            (receiver.window, receiver.quick) = (1 << 20, 0);
+            receiver.acked = receiver.stream.next - waited;
+            let mut acks = 0;
+            receiver.decide(Moment { now_ns: at.as_nanos(), jiffy: 2 }, &mut |_| acks += 1);
+            assert_eq!((acks, receiver.duplicates), (1, duplicates), "{waited}");
+        }
+    }
 
     /// Linux: `tcp_incr_quickack`.
     #[test]

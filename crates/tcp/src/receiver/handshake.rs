@@ -3,7 +3,7 @@
 use super::reading::CALL_NS;
 use super::{Receiver, instant};
 use crate::control::Control;
-use crate::ecn::{self, Received};
+use crate::ecn::{self, EcnFlags, EcnStyle, Received};
 use crate::packet::{Ack, Data};
 use crate::rtt::RTO_INITIAL_US;
 use crate::tick::micros_between;
@@ -21,6 +21,8 @@ pub(super) struct Handshake {
     /// [`Buffer::rtt_us`](super::Buffer::rtt_us), as it sends no data itself (Linux: `srtt_us` of its socket).
     pub(super) rtt_us: Option<u64>,
     pub(super) opened_ns: u64,
+    /// The timeout of the sender of this end in jiffies, if it sends; else 0.
+    pub(super) timeout: u32,
     /// When the SYN was answered, and how often since then.
     answered_ns: u64,
     answers: u32,
@@ -72,12 +74,24 @@ impl Receiver {
         self.window = self.buffer.initial_window(self.mss);
         ack.window = self.window.min(u16::MAX.into());
         ack.control = ack.control.with(Control::SYN).with(Control::COOKIE.when(cookie));
-        ack.flags = self.granted;
+        // Where one was sent again in vain already, the ECN field's flags may be why (Linux: `tcp_ecn_make_synack`).
+        let in_vain = self.handshake.timeouts > 0;
+        ack.flags = if in_vain { EcnFlags::NONE } else { self.granted };
         // Only the first one offers it (Linux: `tcp_synack_options`).
         ack.option = if self.handshake.answers == 0 { self.offered_option() } else { None };
-        ack.ecn = Ecn::NotEct;
+        ack.ecn = self.answer_ecn();
         self.handshake.answers += 1;
         out(ack);
+    }
+
+    /// The ECN field of the answer: DCTCP has set that of all that its socket sends, the answers of one that listens too, whoever asks (Linux:
+    /// `tcp_reinit_congestion_control`, `tcp_v4_send_synack`).
+    fn answer_ecn(&self) -> Ecn {
+        match self.config.ecn {
+            EcnStyle::Dctcp => Ecn::Ect0,
+            EcnStyle::Accurate if self.config.tells_changes => Ecn::Ect0,
+            _ => Ecn::NotEct,
+        }
     }
 
     /// The timer of acknowledgements, which none wait for yet.
@@ -105,9 +119,14 @@ impl Receiver {
         self.buffer.open(now_ns);
     }
 
-    /// Something came after the SYN, by which its answer arrived.
+    /// Something came after the SYN, by which its answer arrived; if that is RST, nobody waits for the connection any more (Linux: `tcp_check_req`).
     #[cold]
     pub(super) fn open(&mut self, now: Instant, data: &Data) {
+        if data.has(Control::RESET) {
+            self.ack_timer_ns = u64::MAX;
+            self.ack_wheel.end();
+            return;
+        }
         let now_ns = now.as_nanos();
         let rtt_us = if self.handshake.answers > 1 {
             // Which one arrived is known by its time alone (Linux: `tcp_synack_rtt_meas`).
@@ -128,8 +147,8 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ecn::EcnFlags;
     use crate::receiver::ReceiverConfig;
+    use crate::sender::{Sender, SenderConfig};
 
     fn at(ms: u64) -> Instant {
         Instant::from_nanos(ms * 1_000_000)
@@ -186,6 +205,65 @@ mod tests {
     fn a_syn_that_comes_again_is_answered_and_the_first_one_echoed() {
         let sent = answers(&[7, 507]);
         assert_eq!(sent[..3], [(7, 7), (507, 7), (1_520, 7)]);
+    }
+
+    /// As in the world `kernel` in `two-way-20261206`, where it goes into the other queue of `dualpi2 any_ect`.
+    #[test]
+    fn the_answers_of_dctcp_are_ecn_capable() {
+        let ecn = |ecn: EcnStyle, tells_changes: bool| {
+            let config = ReceiverConfig { ecn, tells_changes, ..ReceiverConfig::default() };
+            let mut field = None;
+            Receiver::new(config).on_data(at(0), &segment(true, 0, 0), &mut |ack| {
+                field = Some(ack.ecn);
+            });
+            field
+        };
+        assert_eq!(ecn(EcnStyle::Dctcp, false), Some(Ecn::Ect0));
+        assert_eq!(ecn(EcnStyle::Accurate, true), Some(Ecn::Ect0));
+        assert_eq!(ecn(EcnStyle::Accurate, false), Some(Ecn::NotEct));
+        assert_eq!(ecn(EcnStyle::Classic, false), Some(Ecn::NotEct));
+    }
+
+    /// As in the world `kernel` in `exact-20261334`, whose SYN comes again after its answer was sent again (Linux: `req->num_timeout`).
+    #[test]
+    fn an_answer_that_was_sent_again_in_vain_grants_no_ecn() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        let mut flags = Vec::new();
+        let asks =
+            |ms: u32| Data { flags: EcnFlags::ECE.with(EcnFlags::CWR), ..segment(true, ms, 0) };
+        receiver.on_data(at(0), &asks(0), &mut |ack| flags.push(ack.flags));
+        receiver.on_data(at(500), &asks(500), &mut |ack| flags.push(ack.flags));
+        receiver.on_timer(receiver.next_timer(), &mut |ack| flags.push(ack.flags));
+        receiver.on_data(at(1_600), &segment(true, 1_600, 0), &mut |ack| flags.push(ack.flags));
+        receiver.on_timer(receiver.next_timer(), &mut |ack| flags.push(ack.flags));
+        let [ece, none] = [EcnFlags::ECE, EcnFlags::NONE];
+        assert_eq!(flags, [ece, ece, ece, none, none]);
+    }
+
+    /// As in the world `kernel`, of a flow that is stopped before its SYN is answered.
+    #[test]
+    fn a_connection_that_was_given_up_is_refused() {
+        let mut sender = Sender::new(SenderConfig::default());
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        let (mut sent, mut answers) = (Vec::new(), Vec::new());
+        sender.transmit(at(0), &mut |packet| sent.push(packet.data));
+        sender.give_up();
+        assert_eq!((sent.len(), sender.next_timer()), (1, Instant::NEVER));
+        receiver.on_data(at(10), &sent[0], &mut |ack| answers.push(ack));
+        sender.on_ack(at(20), &answers[0]);
+        for _ in 0..2 {
+            sender.transmit(at(20), &mut |packet| sent.push(packet.data));
+        }
+        let reset = sent[1];
+        assert_eq!((sent.len(), reset.control, reset.wire_bytes()), (2, Control::RESET, 54));
+        receiver.on_data(at(30), &reset, &mut |ack| answers.push(ack));
+        assert_eq!((answers.len(), receiver.next_timer()), (1, Instant::NEVER));
+        // One that is open is not.
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.transmit(at(0), &mut |_| ());
+        sender.on_ack(at(20), &answers[0]);
+        sender.give_up();
+        assert!(sender.is_established());
     }
 
     #[test]

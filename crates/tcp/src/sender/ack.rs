@@ -286,6 +286,7 @@ impl Sender {
     #[inline(never)]
     fn establish(&mut self, now_ns: u64, ack: &Ack) {
         if self.handshake != Handshake::SynSent || ack.ack > self.snd_nxt {
+            self.syn_due |= self.handshake == Handshake::GivenUp;
             return;
         }
         self.due |= OPENING_DUE;

@@ -39,6 +39,11 @@ impl Sender {
         self.departure_ns = self.departure_ns.max(now.as_nanos());
     }
 
+    /// The smoothed round-trip time in microseconds, and the timeout in jiffies.
+    pub(crate) const fn times(&self) -> (u64, u32) {
+        (self.rtt.srtt_eighth_us >> 3, self.rtt.timeout)
+    }
+
     /// The newest timestamp of the other end.
     pub(crate) const fn peer_timestamp_ms(&self) -> u32 {
         self.peer_timestamp_ms

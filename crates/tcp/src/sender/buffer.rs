@@ -307,7 +307,8 @@ impl Sender {
             return false;
         }
         self.expand_awaited();
-        let is_full = !self.buffer.is_writeable(self.snd_nxt);
+        // Who only closes waits for no room (Linux: `tcp_send_fin`).
+        let is_full = !self.buffer.is_writeable(self.snd_nxt) && self.buffer.end != self.fin;
         self.buffer.is_awaited = is_full && (runs || self.buffer.is_awaited);
         !self.buffer.is_awaited
     }
@@ -395,6 +396,21 @@ mod tests {
             sender.buffer.memory = memory;
             assert_eq!((sender.wakes_program(runs), sender.buffer.size), (wakes, size));
         }
+    }
+
+    /// As in the world `kernel` in `exact-19`, of a flow that is stopped while its buffer is full (Linux: `tcp_send_fin`).
+    #[test]
+    fn who_only_closes_waits_for_no_room() {
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.write(u64::MAX);
+        let buffer = SendBuffer { size: 138_240, is_awaited: true, ..SendBuffer::new(None, None) };
+        sender.buffer = SendBuffer { end: 1, memory: 138_240, ..buffer };
+        sender.window.cwnd = 0;
+        assert!(!sender.wakes_program(true));
+        sender.close();
+        assert!(sender.wakes_program(true));
+        assert!(sender.write_packet(u64::MAX, true) && sender.has_closed());
+        assert!(!sender.wakes_program(true), "once");
     }
 
     #[test]

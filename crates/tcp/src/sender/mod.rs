@@ -138,6 +138,8 @@ enum Handshake {
     Listening,
     SynSent,
     Established,
+    /// The program ended it before it was open.
+    GivenUp,
 }
 
 /// What the congestion control of `$sender` may see at `$now_ns`. Its window and what it needs are named apart, for these are lent already to whoever
@@ -196,7 +198,7 @@ const TOO_LONG_DUE: u8 = 128;
 pub struct Sender {
     /// What else the next `transmit` has to do before new data, and after that: nothing, mostly.
     due: u8,
-    /// A timer has called for it and `transmit` has not sent it yet.
+    /// A timer has called for it and `transmit` has not sent it yet; of a connection that was given up, RST is due.
     syn_due: bool,
     handshake: Handshake,
     /// What was agreed on.
@@ -427,6 +429,17 @@ impl Sender {
         if self.fin == u64::MAX {
             self.fin = self.write_end;
             self.write_end += 1;
+        }
+    }
+
+    /// The program ends a connection that is not open yet: no SYN comes again, and whoever answers the last one is told that nobody is there
+    /// (Linux: `inet_shutdown` of `TCP_SYN_SENT`, `tcp_disconnect`).
+    #[cold]
+    pub const fn give_up(&mut self) {
+        if matches!(self.handshake, Handshake::SynSent) {
+            self.handshake = Handshake::GivenUp;
+            self.syn_due = false;
+            self.timers.clear();
         }
     }
 

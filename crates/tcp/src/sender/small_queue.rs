@@ -17,6 +17,15 @@ impl Sender {
         self.is_interrupted = true;
     }
 
+    /// What leaves the queue of the sender's interface now does so with a timer that lets other packets arrive: these are looked at before, and until
+    /// [all has arrived](Self::all_has_arrived) it holds its memory, and what it takes to be cut into so many more segments (Linux: `net_tx_action`, behind
+    /// which packets wait for `process_backlog` as they left, and `skb_orphan` there).
+    #[cold]
+    pub const fn hold(&mut self, more: u64) {
+        self.is_held = true;
+        self.backlog += more * PACKET_OVERHEAD;
+    }
+
     /// All that comes at this instant has. Returns how often [`transmit`](Self::transmit) is to be called: for what a small queue held back, for a program
     /// that was [interrupted](Self::interrupt) as it would have written, or for both, the program first if it `writes_first`.
     pub fn all_has_arrived(&mut self, writes_first: bool) -> u32 {

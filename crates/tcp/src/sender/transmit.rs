@@ -12,7 +12,7 @@ use super::{
 use crate::cc::{CongestionControl, Event, State, Window};
 use crate::control::Control;
 use crate::ecn::{EcnFlags, EcnStyle};
-use crate::packet::{COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, Transmission};
+use crate::packet::{COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, PLAIN_HEADER_BYTES, Transmission};
 use crate::scoreboard::{
     APP_LIMITED, EVER_RETRANSMITTED, FIRST_OF_PACKET, PUSHES, RETRANSMITTED, SACKED, Segment,
 };
@@ -26,8 +26,7 @@ const GSO_RTT_SHIFT: u32 = 9;
 const UNPACED_SEGMENTS: u64 = 10;
 pub(super) const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 pub(super) const MILLISECOND_NS: u64 = 1_000_000;
-/// The headers of IPv4 and TCP without options, and the most that options can take.
-const PLAIN_HEADERS: u32 = 40;
+/// The most that TCP options can take.
 const OPTION_SPACE: u32 = 40;
 /// The most segments in an aggregate (Linux: `GSO_MAX_SEGS` less room for the largest ones).
 const MAX_GSO_SEGMENTS: u32 = 44;
@@ -105,7 +104,7 @@ impl Sender {
         }
         self.is_writing = true;
         if wakes {
-            self.write_and_push(now_ns, out);
+            while self.write_and_push(now_ns, out) {}
         } else {
             self.first_write = None;
         }
@@ -155,9 +154,10 @@ impl Sender {
     }
 
     /// The program writes as much as there is room for, and pushes what it has written now and then. A write that has begun makes one push, and
-    /// goes on with the next call (Linux: `tcp_sendmsg_locked`).
+    /// goes on with the next call (Linux: `tcp_sendmsg_locked`). Returns whether the last push may have made room for more, as where little may be unsent: the
+    /// program calls until it is told that there is none.
     #[inline(never)]
-    fn write_and_push(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
+    fn write_and_push(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) -> bool {
         let begun = self.first_write.take();
         let mut write = match begun {
             Some(write) if write.end > self.buffer.end => write,
@@ -195,17 +195,20 @@ impl Sender {
             self.transmit_new(now_ns, push, out);
             if begun.is_some() {
                 self.first_write = Some(write);
-                return;
+                return false;
             }
         }
         self.buffer.is_awaited = self.buffer.end < self.write_end;
-        if write.has_written {
-            self.note_push();
-            self.transmit_new(now_ns, Push::Written, out);
-            // If more is to be written, once more as the call ends.
-            let has_written = !write.is_full && self.buffer.end < self.write_end;
-            self.first_write = begun.map(|_| Write { has_written, is_full: true, ..write });
+        if !write.has_written {
+            return false;
         }
+        self.note_push();
+        let sent = self.transmit_new(now_ns, Push::Written, out);
+        let has_more = self.buffer.end < self.write_end;
+        // If more is to be written, once more as the call ends.
+        let has_written = !write.is_full && has_more;
+        self.first_write = begun.map(|_| Write { has_written, is_full: true, ..write });
+        sent && has_more && begun.is_none()
     }
 
     /// Another call, which writes up to the end of the stream at most; or that which ends it.
@@ -304,6 +307,9 @@ impl Sender {
 
     #[inline(never)]
     fn transmit_syn(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
+        if unlikely(self.handshake == Handshake::GivenUp) {
+            return self.transmit_reset(now_ns, out);
+        }
         let again = self.handshake == Handshake::SynSent;
         if self.handshake == Handshake::Listening || (again && !self.syn_due) {
             return;
@@ -340,10 +346,31 @@ impl Sender {
         out(Transmission { data, departure: instant(now_ns) });
     }
 
+    /// An answer to the SYN has come, and nobody is there any more (Linux: `tcp_v4_send_reset`).
+    #[cold]
+    fn transmit_reset(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
+        if !std::mem::take(&mut self.syn_due) {
+            return;
+        }
+        let data = Data {
+            seq: self.snd_una,
+            payload: 0,
+            segments: 1,
+            mss: 0,
+            timestamp_ms: 0,
+            echo_ms: 0,
+            ecn: Ecn::NotEct,
+            flags: EcnFlags::NONE,
+            options: 0,
+            control: Control::RESET,
+        };
+        out(Transmission { data, departure: instant(now_ns) });
+    }
+
     /// How much of the first data leaves with the SYN: what fits in beside all options that there can be (Linux:
     /// `tcp_send_syn_data`).
     fn open_fast(&mut self, now_ns: u64) -> u32 {
-        let room = self.path_mtu.max(576) - PLAIN_HEADERS - OPTION_SPACE;
+        let room = self.path_mtu.max(576) - PLAIN_HEADER_BYTES - OPTION_SPACE;
         let payload = self.write_end.min(self.fin).min(room.into()) as u32;
         if payload > 0 {
             self.buffer.open(payload.into());
