@@ -18,7 +18,8 @@ const MAX_RETRIES: u32 = 5;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Handshake {
     /// How long it took until something came after the answer: all that this side knows of the round trip but for
-    /// [`Buffer::rtt_us`](super::Buffer::rtt_us), as it sends no data itself (Linux: `srtt_us` of its socket).
+    /// [`Buffer::rtt_us`](super::Buffer::rtt_us), if it sends no data itself, and else what [its sender](Receiver::follow) knows (Linux: `srtt_us` of its
+    /// socket).
     pub(super) rtt_us: Option<u64>,
     pub(super) opened_ns: u64,
     /// The timeout of the sender of this end in jiffies, if it sends; else 0.
