@@ -52,8 +52,8 @@ fn the_model_agrees_with_linux_far_away() {
         "wild",
         &["wild", "again", "later", "fine"],
         &[
-            bar((160, 131), (84, 72)),
-            bar((160, 136), (84, 77)),
+            bar((160, 130), (84, 72)),
+            bar((160, 136), (84, 76)),
             bar((200, 178), (110, 99)),
             bar((100, 97), (51, 49)),
         ],
@@ -95,7 +95,7 @@ fn the_model_agrees_with_bbr3() {
 #[test]
 fn the_model_agrees_with_linux_on_paths() {
     // What differs is in `docs/agreement.md`.
-    agreement("paths", &["two-way"], &bar((20, 17), (10, 8)));
+    agreement("paths", &["two-way"], &bar((20, 16), (10, 8)));
     agreement("paths", &["steps"], &bar((20, 19), (17, 17)));
     agreement("paths", &["hops"], &bar((20, 19), (12, 12)));
     agreement("paths", &["udp"], &bar((20, 17), (17, 14)));
