@@ -288,6 +288,9 @@ impl Scoreboard {
             let head = self.get_mut(end);
             ends = head.has(FIRST_OF_PACKET);
             head.flags |= FIRST_OF_PACKET;
+        } else {
+            // What was counted twice no longer is (Linux: `tcp_clean_rtx_queue`).
+            self.retrans_out = 0;
         }
         // A ring is walked around: its unused part would cost as much of the caches as what is in use.
         if self.ring.len() > MIN_SEGMENTS && self.packets_out() as usize <= self.ring.len() / 8 {
@@ -537,6 +540,8 @@ impl Scoreboard {
     }
 
     /// Deems a segment lost, or its retransmission. Returns whether that is news.
+    ///
+    /// One that was sent again and is no longer deemed lost, as that was not needed, is so by itself first: its retransmission stays out (Linux: `tcp_mark_skb_lost`).
     #[inline]
     pub(crate) fn mark_lost(&mut self, number: u64) -> bool {
         let segment = self.get_mut(number);
@@ -544,9 +549,13 @@ impl Scoreboard {
         if flags & SACKED != 0 || (flags & LOST != 0 && flags & RETRANSMITTED == 0) {
             return false;
         }
-        segment.flags = (flags | LOST) & !RETRANSMITTED;
-        self.lost_out += u32::from(flags & LOST == 0);
-        self.retrans_out -= u32::from(flags & RETRANSMITTED != 0);
+        if flags & LOST == 0 {
+            segment.flags |= LOST;
+            self.lost_out += 1;
+        } else {
+            segment.flags &= !RETRANSMITTED;
+            self.retrans_out -= 1;
+        }
         self.retransmit_from = self.retransmit_from.min(number);
         if let Some(list) = &mut self.newly_lost {
             list.push(number);
@@ -627,6 +636,29 @@ mod tests {
         board.arrived_twice(&block, |_| ());
         board.pop(board.covered(20));
         assert_eq!((board.retrans_out, board.sacked_out, board.in_flight()), (0, 0, 1));
+    }
+
+    /// As in the world `kernel` in `exact-20261709` (Linux: `tcp_mark_skb_lost`, after `tcp_undo_cwnd_reduction`).
+    #[test]
+    fn what_is_lost_again_after_a_verdict_was_taken_back_leaves_its_retransmission_out() {
+        let mut board = Scoreboard::new();
+        for end in [10, 20] {
+            board.push(Segment { end, payload: 10, ..Segment::default() });
+        }
+        board.mark_lost(0);
+        board.get_mut(0).flags |= RETRANSMITTED;
+        board.retrans_out = 1;
+        board.unmark_lost();
+        assert!(board.mark_lost(0));
+        assert_eq!((board.lost_out, board.retrans_out, board.in_flight()), (1, 1, 2));
+        assert_eq!(board.next_lost(), None);
+        // Then that is lost too.
+        assert!(board.mark_lost(0));
+        assert_eq!((board.retrans_out, board.in_flight(), board.next_lost()), (0, 1, Some(0)));
+        // What was counted twice is forgotten with the last segment.
+        board.retrans_out = 1;
+        board.pop(board.covered(20));
+        assert_eq!((board.lost_out, board.retrans_out), (0, 0));
     }
 
     /// Linux: `tcp_shift_skb_data`, `tcp_match_skb_to_sack`.

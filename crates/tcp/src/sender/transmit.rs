@@ -581,10 +581,10 @@ impl Sender {
             let segment = self.board.get_mut(number + offset);
             segment.stamp = stamp;
             segment.sent_with(in_flight);
-            let newly_out = !segment.has(RETRANSMITTED) && flag == RETRANSMITTED;
             segment.flags &= !APP_LIMITED;
             segment.flags |= flag | EVER_RETRANSMITTED | app_limited;
-            self.board.retrans_out += u32::from(newly_out);
+            // One that is out already counts twice, as on Linux (`tcp_retransmit_skb`).
+            self.board.retrans_out += u32::from(flag == RETRANSMITTED);
             self.rack.retransmit(number + offset, departure);
         }
         self.stats.retransmissions += u64::from(count);
