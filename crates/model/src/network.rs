@@ -36,8 +36,6 @@ pub(crate) struct Network {
     up_queue: Option<usize>,
     /// The first places of the paths down and up from which what is let go arrives, but for senders with an extra round-trip time.
     arrives_from: [usize; 2],
-    /// How many elements of the paths down and up senders are near: those before the link's queue.
-    near: [usize; 2],
     /// The places in the paths down and up of what [delays](extra_delays) what comes back to some senders, next to these.
     beside_senders: [usize; 2],
     /// The places of other queues, in the order of their numbers.
@@ -89,14 +87,12 @@ impl Network {
                 queue.start_clock_at(CLOCK_AT_START);
             }
         }
-        let near = [Some(tested), up_queue].map(|queue| queue.unwrap_or(0));
         Self {
             down: Path::new(down),
             up: Path::new(up),
             tested,
             up_queue,
             arrives_from,
-            near,
             beside_senders,
             others,
         }
@@ -113,20 +109,16 @@ impl Network {
     /// Whether what that element lets go arrives.
     #[inline]
     pub(crate) const fn is_last(&self, direction: Direction, place: usize) -> bool {
-        let [down, up] = self.arrives_from;
-        match direction {
-            Direction::Down => place >= down,
-            Direction::Up => place >= up,
-        }
+        place >= of(self.arrives_from, direction)
     }
 
-    /// Whether senders are so near to that element that what a router says there reaches them at once.
+    /// Whether senders are so near to that element that what a router says there reaches them at once: it is before the link's queue.
     #[cold]
     pub(crate) const fn is_near(&self, direction: Direction, place: usize) -> bool {
-        let [down, up] = self.near;
-        match direction {
-            Direction::Down => place < down,
-            Direction::Up => place < up,
+        match (direction, self.up_queue) {
+            (Direction::Down, _) => place < self.tested,
+            (Direction::Up, Some(queue)) => place < queue,
+            (Direction::Up, None) => false,
         }
     }
 
@@ -139,11 +131,7 @@ impl Network {
     /// Whether what that element lets go is at its sender at once, and passes no router before.
     #[cold]
     pub(crate) const fn is_beside_senders(&self, direction: Direction, place: usize) -> bool {
-        let [down, up] = self.beside_senders;
-        match direction {
-            Direction::Down => place >= down,
-            Direction::Up => place >= up,
-        }
+        place >= of(self.beside_senders, direction)
     }
 
     const fn of(&self, direction: Direction) -> &Path<Packet> {
@@ -233,6 +221,15 @@ fn extra_delays(
     let delays: Vec<_> = connections.iter().map(extra).collect();
     let any = delays.iter().any(Option::is_some);
     any.then(|| Delay::of_origins(delays.into_iter().map(Option::unwrap_or_default)).into())
+}
+
+/// What is of a direction, of what is of the path down and of that up.
+#[inline]
+const fn of([down, up]: [usize; 2], direction: Direction) -> usize {
+    match direction {
+        Direction::Down => down,
+        Direction::Up => up,
+    }
 }
 
 /// The place of the last element that holds packets: what it lets go passes all behind it at that instant.

@@ -7,6 +7,7 @@ mod ack;
 mod both_ways;
 mod buffer;
 mod new_data;
+mod opening;
 mod path_mtu;
 mod recovery;
 mod show;

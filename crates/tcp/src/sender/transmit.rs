@@ -1,4 +1,4 @@
-//! What leaves next: the handshake, retransmissions, new data in aggregates (Linux: `tcp_write_xmit`,
+//! What leaves next: retransmissions, new data in aggregates (Linux: `tcp_write_xmit`,
 //! `tcp_xmit_retransmit_queue`).
 
 use dualq_units::hint::unlikely;
@@ -6,16 +6,14 @@ use dualq_units::{Ecn, Instant};
 
 use super::new_data::Push;
 use super::{
-    BY_TIMER, FAREWELL_DUE, HEAD_DUE, Handshake, LOSS_PROBE_DUE, OPENING_DUE, Pacing, Sender,
-    TOO_LONG_DUE, WINDOW_PROBE_DUE, WRITE_BYTES,
+    BY_TIMER, FAREWELL_DUE, HEAD_DUE, LOSS_PROBE_DUE, OPENING_DUE, Pacing, Sender, TOO_LONG_DUE,
+    WINDOW_PROBE_DUE, WRITE_BYTES,
 };
 use crate::cc::{CongestionControl, Event, State, Window};
 use crate::control::Control;
 use crate::ecn::{EcnFlags, EcnStyle};
-use crate::packet::{COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, PLAIN_HEADER_BYTES, Transmission};
-use crate::scoreboard::{
-    APP_LIMITED, EVER_RETRANSMITTED, FIRST_OF_PACKET, PUSHES, RETRANSMITTED, SACKED, Segment,
-};
+use crate::packet::{Data, Transmission};
+use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED, PUSHES, RETRANSMITTED, SACKED};
 use crate::tick::instant;
 
 /// An aggregate holds about a millisecond at the pacing rate (Linux: `sk_pacing_shift`).
@@ -26,8 +24,6 @@ const GSO_RTT_SHIFT: u32 = 9;
 const UNPACED_SEGMENTS: u64 = 10;
 pub(super) const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 pub(super) const MILLISECOND_NS: u64 = 1_000_000;
-/// The most that TCP options can take.
-const OPTION_SPACE: u32 = 40;
 /// The most segments in an aggregate (Linux: `GSO_MAX_SEGS` less room for the largest ones).
 const MAX_GSO_SEGMENTS: u32 = 44;
 
@@ -305,85 +301,6 @@ impl Sender {
         out(Transmission { data, departure: instant(now_ns) });
     }
 
-    #[inline(never)]
-    fn transmit_syn(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
-        if unlikely(self.handshake == Handshake::GivenUp) {
-            return self.transmit_reset(now_ns, out);
-        }
-        let again = self.handshake == Handshake::SynSent;
-        if self.handshake == Handshake::Listening || (again && !self.syn_due) {
-            return;
-        }
-        self.handshake = Handshake::SynSent;
-        self.syn_due = false;
-        self.syn_sent_ns = now_ns;
-        if !again {
-            self.first_syn_ns = now_ns;
-        }
-        // One that is sent again is a timeout and a segment sent again as others are (Linux: `total_rto`, `total_retrans`).
-        self.stats.timeouts += u64::from(again);
-        self.stats.retransmissions += u64::from(again);
-        self.syns_sent += 1;
-        self.start_handshake_timer(now_ns);
-        // A SYN that is sent again is a plain one.
-        let (options, payload) = match (self.config.fast_open && !again, self.has_cookie) {
-            (false, _) => (0, 0),
-            (true, false) => (COOKIE_REQUEST_BYTES, 0),
-            (true, true) => (COOKIE_BYTES, self.open_fast(now_ns)),
-        };
-        let data = Data {
-            seq: 0,
-            payload,
-            segments: 1,
-            mss: 0,
-            timestamp_ms: self.config.tick.millisecond(now_ns),
-            echo_ms: 0,
-            ecn: self.codepoint(self.needs_ecn()),
-            flags: self.syn_flags(),
-            options: options as u8,
-            control: Control::SYN,
-        };
-        out(Transmission { data, departure: instant(now_ns) });
-    }
-
-    /// An answer to the SYN has come, and nobody is there any more (Linux: `tcp_v4_send_reset`).
-    #[cold]
-    fn transmit_reset(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
-        if !std::mem::take(&mut self.syn_due) {
-            return;
-        }
-        let data = Data {
-            seq: self.snd_una,
-            payload: 0,
-            segments: 1,
-            mss: 0,
-            timestamp_ms: 0,
-            echo_ms: 0,
-            ecn: Ecn::NotEct,
-            flags: EcnFlags::NONE,
-            options: 0,
-            control: Control::RESET,
-        };
-        out(Transmission { data, departure: instant(now_ns) });
-    }
-
-    /// How much of the first data leaves with the SYN: what fits in beside all options that there can be (Linux:
-    /// `tcp_send_syn_data`).
-    fn open_fast(&mut self, now_ns: u64) -> u32 {
-        let room = self.path_mtu.max(576) - PLAIN_HEADER_BYTES - OPTION_SPACE;
-        let payload = self.write_end.min(self.fin).min(room.into()) as u32;
-        if payload > 0 {
-            self.buffer.open(payload.into());
-            self.snd_nxt = payload.into();
-            let stamp = self.rate.stamp(now_ns, 0);
-            let flags = (FIRST_OF_PACKET, self.flight_with(0, 1));
-            self.board.push(Segment::new(self.snd_nxt, stamp, payload, flags));
-            self.enqueue(now_ns, now_ns, (payload, 1));
-            self.stats.segments += 1;
-        }
-        payload
-    }
-
     /// Segments that an aggregate may have.
     #[inline(always)]
     pub(super) fn gso_segments(&self) -> u32 {
@@ -634,7 +551,8 @@ mod tests {
     use super::*;
     use crate::cc::Algorithm;
     use crate::packet::Ack;
-    use crate::sender::SenderConfig;
+    use crate::scoreboard::{FIRST_OF_PACKET, Segment};
+    use crate::sender::{Handshake, SenderConfig};
 
     #[test]
     fn what_is_held_is_sent_again_next_time() {
