@@ -67,6 +67,17 @@ impl<'a> Words<'a> {
         (!zero).then_some(value)
     }
 
+    /// The value behind an option of which tc does not send a zero, as `read` takes one off the words.
+    pub(crate) fn nonzero<T: Default + PartialEq>(
+        &mut self,
+        option: &str,
+        read: fn(&mut Self, &str, &str) -> Result<T, ParseError>,
+        expected: &str,
+    ) -> Result<Option<T>, ParseError> {
+        let value = read(self, option, expected)?;
+        Ok(self.unless_zero(option, value))
+    }
+
     /// A whole number of at most 32 bits, as tc's `get_u32` with base 10.
     pub(crate) fn u32(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
         let word = self.value(option, expected)?;

@@ -74,8 +74,7 @@ impl Grammar for Options {
                 "ingress" | "egress" => options.ingress = Some(word == "ingress"),
                 "split-gso" | "no-split-gso" => options.split_gso = Some(word == "split-gso"),
                 "memlimit" => {
-                    let limit = words.size(word, MEMORY)?;
-                    let limit = words.unless_zero(word, limit);
+                    let limit = words.nonzero(word, Words::size, MEMORY)?;
                     options.memory_limit = limit.map(|limit| Bytes(limit.into()));
                 }
                 "fwmark" => options.fwmark = Some(words.number(word, MARK)?),

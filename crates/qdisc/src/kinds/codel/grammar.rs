@@ -17,18 +17,9 @@ impl Grammar for Options {
         let mut options = Options::default();
         while let Some(word) = words.next() {
             match word {
-                "limit" => {
-                    let limit = words.number(word, PACKETS)?;
-                    options.limit = words.unless_zero(word, limit);
-                }
-                "target" => {
-                    let target = words.micros(word, TIME)?;
-                    options.target_us = words.unless_zero(word, target);
-                }
-                "interval" => {
-                    let interval = words.micros(word, TIME)?;
-                    options.interval_us = words.unless_zero(word, interval);
-                }
+                "limit" => options.limit = words.nonzero(word, Words::number, PACKETS)?,
+                "target" => options.target_us = words.nonzero(word, Words::micros, TIME)?,
+                "interval" => options.interval_us = words.nonzero(word, Words::micros, TIME)?,
                 "ce_threshold" => options.ce_threshold_us = Some(words.micros(word, TIME)?),
                 "ecn" => options.ecn = Some(true),
                 "noecn" => options.ecn = Some(false),

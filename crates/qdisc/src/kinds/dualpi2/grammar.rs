@@ -34,22 +34,10 @@ impl Grammar for Options {
 
         while let Some(word) = words.next() {
             match word {
-                "limit" => {
-                    let limit = words.u32(word, PACKETS)?;
-                    change.limit = words.unless_zero(word, limit);
-                }
-                "memlimit" => {
-                    let limit = words.u32(word, BYTES)?;
-                    change.memory_limit = words.unless_zero(word, limit);
-                }
-                "target" => {
-                    let target = words.micros(word, TIME)?;
-                    change.target = words.unless_zero(word, target).map(micros);
-                }
-                "tupdate" => {
-                    let tupdate = words.micros(word, TIME)?;
-                    change.tupdate = words.unless_zero(word, tupdate).map(micros);
-                }
+                "limit" => change.limit = words.nonzero(word, Words::u32, PACKETS)?,
+                "memlimit" => change.memory_limit = words.nonzero(word, Words::u32, BYTES)?,
+                "target" => change.target = words.nonzero(word, Words::micros, TIME)?.map(micros),
+                "tupdate" => change.tupdate = words.nonzero(word, Words::micros, TIME)?.map(micros),
                 "alpha" => alpha = Some((gain(word, words)?, words.position())),
                 "beta" => beta = Some((gain(word, words)?, words.position())),
                 "coupling_factor" => coupling = Some((words.u8(word, FACTOR)?, words.position())),

@@ -23,10 +23,7 @@ impl Grammar for Options {
         let mut options = Options::default();
         while let Some(word) = words.next() {
             match word {
-                "limit" => {
-                    let limit = words.number(word, PACKETS)?;
-                    options.limit = words.unless_zero(word, limit);
-                }
+                "limit" => options.limit = words.nonzero(word, Words::number, PACKETS)?,
                 "flows" => {
                     let flows = words.number(word, FLOWS)?;
                     if flows > MAX_FLOWS {
@@ -41,21 +38,12 @@ impl Grammar for Options {
                     }
                     options.quantum = words.unless_zero(word, quantum);
                 }
-                "target" => {
-                    let target = words.micros(word, TIME)?;
-                    options.target_us = words.unless_zero(word, target);
-                }
-                "interval" => {
-                    let interval = words.micros(word, TIME)?;
-                    options.interval_us = words.unless_zero(word, interval);
-                }
+                "target" => options.target_us = words.nonzero(word, Words::micros, TIME)?,
+                "interval" => options.interval_us = words.nonzero(word, Words::micros, TIME)?,
                 "memory_limit" => {
                     options.memory_limit = Some(Bytes(words.size(word, MEMORY)?.into()));
                 }
-                "drop_batch" => {
-                    let batch = words.number(word, PACKETS)?;
-                    options.drop_batch = words.unless_zero(word, batch);
-                }
+                "drop_batch" => options.drop_batch = words.nonzero(word, Words::number, PACKETS)?,
                 "ce_threshold" => options.ce_threshold_us = Some(words.micros(word, TIME)?),
                 "ce_threshold_selector" => {
                     options.ce_threshold_selector = Some(words.bits(word, SELECTOR)?);

@@ -27,10 +27,7 @@ impl Grammar for Options {
         let mut options = Options::default();
         while let Some(word) = words.next() {
             match word {
-                "limit" => {
-                    let limit = words.number(word, PACKETS)?;
-                    options.limit = words.unless_zero(word, limit);
-                }
+                "limit" => options.limit = words.nonzero(word, Words::number, PACKETS)?,
                 "flows" => {
                     let flows = words.number(word, FLOWS)?;
                     if flows > MAX_FLOWS {
@@ -38,14 +35,8 @@ impl Grammar for Options {
                     }
                     options.flows = words.unless_zero(word, flows);
                 }
-                "target" => {
-                    let target = words.micros(word, TIME)?;
-                    options.target_us = words.unless_zero(word, target);
-                }
-                "tupdate" => {
-                    let tupdate = words.micros(word, TIME)?;
-                    options.tupdate_us = words.unless_zero(word, tupdate);
-                }
+                "target" => options.target_us = words.nonzero(word, Words::micros, TIME)?,
+                "tupdate" => options.tupdate_us = words.nonzero(word, Words::micros, TIME)?,
                 "alpha" | "beta" => {
                     let gain = words.at_most(word, MAX_GAIN, GAIN)?;
                     let gain = words.unless_zero(word, gain);
@@ -59,8 +50,7 @@ impl Grammar for Options {
                     options.quantum = words.unless_zero(word, quantum);
                 }
                 "memory_limit" => {
-                    let limit = words.size(word, MEMORY)?;
-                    let limit = words.unless_zero(word, limit);
+                    let limit = words.nonzero(word, Words::size, MEMORY)?;
                     options.memory_limit = limit.map(|limit| Bytes(limit.into()));
                 }
                 "ecn_prob" => {

@@ -21,18 +21,9 @@ impl Grammar for Options {
         let mut options = Options::default();
         while let Some(word) = words.next() {
             match word {
-                "limit" => {
-                    let limit = words.number(word, PACKETS)?;
-                    options.limit = words.unless_zero(word, limit);
-                }
-                "target" => {
-                    let target = words.micros(word, TIME)?;
-                    options.target_us = words.unless_zero(word, target);
-                }
-                "tupdate" => {
-                    let tupdate = words.micros(word, TIME)?;
-                    options.tupdate_us = words.unless_zero(word, tupdate);
-                }
+                "limit" => options.limit = words.nonzero(word, Words::number, PACKETS)?,
+                "target" => options.target_us = words.nonzero(word, Words::micros, TIME)?,
+                "tupdate" => options.tupdate_us = words.nonzero(word, Words::micros, TIME)?,
                 "alpha" | "beta" => {
                     let gain = words.at_most(word, MAX_GAIN, GAIN)?;
                     let gain = words.unless_zero(word, gain);

@@ -56,14 +56,8 @@ impl Grammar for Options {
                     }
                     options.divisor = words.unless_zero(word, divisor);
                 }
-                "flows" => {
-                    let flows = words.number(word, NUMBER)?;
-                    options.flows = words.unless_zero(word, flows);
-                }
-                "depth" => {
-                    let depth = words.number(word, NUMBER)?;
-                    options.depth = words.unless_zero(word, depth);
-                }
+                "flows" => options.flows = words.nonzero(word, Words::number, NUMBER)?,
+                "depth" => options.depth = words.nonzero(word, Words::number, NUMBER)?,
                 "headdrop" => options.headdrop = true,
                 word if RED.contains(&word) => {
                     let message = format!(
