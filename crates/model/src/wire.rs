@@ -58,8 +58,6 @@ struct Ends {
     both_ways: bool,
     /// The receiver's window scale option.
     scale: u32,
-    /// Whether FIN of the receiver's end has reached the sender's.
-    ended: bool,
 }
 
 /// Makes headers of packets.
@@ -113,16 +111,11 @@ impl Wire {
         let Self { ends, bytes } = self;
         bytes.clear();
         let number = packet.owner.number();
-        let ends = &mut ends[number as usize];
+        let ends = &ends[number as usize];
         let (carried, other_way) = (packet.body.carried(), packet.body.other_way());
         let length = match packet.body.look(options) {
             Arrival::Data(data) => ends.data(&data, other_way, bytes),
-            Arrival::Ack(ack) => {
-                let is_near = ends.addresses[0][1] == NEAR_RECEIVER[1];
-                ends.ended |= ack.has(Control::FIN)
-                    && point == if is_near { Point::Near } else { Point::Far };
-                ends.ack(&ack, packet.ecn(), other_way, bytes)
-            }
+            Arrival::Ack(ack) => ends.ack(&ack, packet.ecn(), other_way, bytes),
             Arrival::Echo(echo) => ends.echo(number, echo, carried, bytes),
             Arrival::Datagram(datagram) => ends.datagram(datagram, bytes),
             Arrival::TooLong(message) => ends.too_long(message, bytes),
@@ -164,7 +157,7 @@ impl Ends {
     ) -> Self {
         let both_ways = connection.route.counterpart.is_some();
         let scale = connection.receiver.window_scale();
-        Self { addresses, ports, mss, both_ways, scale, ended: false }
+        Self { addresses, ports, mss, both_ways, scale }
     }
 
     /// The IP header of a packet with so many bytes behind it, and what the sender of data is the target of.
@@ -239,7 +232,7 @@ impl Ends {
         }
         let (acknowledged, window) = match self.both_ways {
             true => (other_way.place.into(), other_way.window),
-            false => (self.ended.into(), IDLE_WINDOW),
+            false => (data.has(Control::HEARD_FIN).into(), IDLE_WINDOW),
         };
         let mut tcp = self.tcp(false, sequence(data.seq), window);
         tcp.acknowledgment_number = sequence(acknowledged);

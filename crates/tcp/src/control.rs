@@ -19,6 +19,8 @@ impl Control {
     pub const CUT: Self = Self(1 << 4);
     /// The first block of an acknowledgement tells of a duplicate (RFC 2883).
     pub const DSACK: Self = Self(1 << 5);
+    /// A packet of the half that sends acknowledges FIN of the other end: the place of [`DSACK`](Self::DSACK), which only acknowledgements have.
+    pub const HEARD_FIN: Self = Self(1 << 5);
     /// An acknowledgement has a cookie of Fast Open for the next SYN.
     pub const COOKIE: Self = Self(1 << 6);
     /// An acknowledgement comes with data of the other half.

@@ -506,18 +506,29 @@ impl Scoreboard {
         ((number + 1..end).find(is_other).unwrap_or(end) - number) as u32
     }
 
-    /// Cuts a packet, which all of these segments are, anew into such of `mss` bytes and the rest. What lies behind it has other numbers then.
-    pub(crate) fn cut_anew(&mut self, packet: Range<u64>, mss: u32) {
+    /// Makes one segment of these. What lies behind it has other numbers then.
+    pub(crate) fn put_together(&mut self, segments: Range<u64>) {
+        let flags = segments.clone().fold(0, |flags, number| flags | self.get(number).flags);
+        let first = segments.start;
+        self.cut_anew(segments, (u32::MAX, u64::MAX));
+        self.get_mut(first).flags |= flags & EVER_RETRANSMITTED;
+    }
+
+    /// Cuts a packet, which all of these segments are, anew into such of `mss` bytes and the rest; `fin` is the place of FIN, which has no segment of its own.
+    /// What lies behind it has other numbers then.
+    pub(crate) fn cut_anew(&mut self, packet: Range<u64>, (mss, fin): (u32, u64)) {
         let (head, last) = (*self.get(packet.start), *self.get(packet.end - 1));
         let behind: Vec<Segment> = (packet.end..self.next).map(|next| *self.get(next)).collect();
         self.next = packet.start;
         self.joined = (0, 0);
         let (mut start, mut flags) = (head.start(), head.flags & !PUSHES);
         while start < last.end {
-            let payload = (last.end - start).min(mss.into()) as u32;
-            start += u64::from(payload);
-            let pushes = if start == last.end { last.flags & PUSHES } else { 0 };
-            self.push(Segment { end: start, payload, flags: flags | pushes, ..head });
+            let cut = last.end.min(start + u64::from(mss));
+            let end = if cut == fin { last.end } else { cut };
+            let pushes = if end == last.end { last.flags & PUSHES } else { 0 };
+            let payload = (end - start) as u32;
+            self.push(Segment { end, payload, flags: flags | pushes, ..head });
+            start = end;
             flags &= !FIRST_OF_PACKET;
         }
         for segment in behind {

@@ -69,12 +69,15 @@ impl Receiver {
         self.part(now_ns, out);
     }
 
-    /// Something came that is no data after all that there was. If FIN has left, it is acknowledged by that, and whoever comes then finds nobody (Linux:
-    /// `tcp_rcv_state_process` in `TCP_LAST_ACK`).
+    /// Something came that is no data after all that there was, when FIN had left. Once that acknowledges FIN, whoever comes then finds nobody (Linux:
+    /// `tcp_rcv_state_process` in `TCP_LAST_ACK`). Before, it may be older than FIN: the answer to a second answer to the SYN, for one.
     #[cold]
-    pub(super) fn hear_farewell(&mut self, out: &mut impl FnMut(Ack)) {
+    pub(super) fn hear_farewell(&mut self, data: &Data, out: &mut impl FnMut(Ack)) {
         if self.farewell.is_over {
             return self.reset(out);
+        }
+        if !data.has(Control::HEARD_FIN) {
+            return;
         }
         self.farewell = Farewell { is_over: true, ..Farewell::default() };
         self.ack_timer_ns = u64::MAX;
@@ -146,8 +149,11 @@ mod tests {
     #[test]
     fn who_comes_when_it_was_acknowledged_finds_nobody() {
         let (mut receiver, mut sent) = parting();
-        let farewell = Data { payload: 0, ..data(1_449, 0) };
+        let earlier = Data { payload: 0, ..data(1_449, 0) };
+        let farewell = Data { control: Control::HEARD_FIN, ..earlier };
         sent.clear();
+        receiver.on_data(at(70), &earlier, &mut |ack| sent.push(ack));
+        assert!(receiver.next_timer() < Instant::NEVER);
         receiver.on_data(at(71), &farewell, &mut |ack| sent.push(ack));
         assert_eq!((sent.len(), receiver.next_timer()), (0, Instant::NEVER));
         receiver.on_data(at(72), &farewell, &mut |ack| sent.push(ack));

@@ -397,7 +397,7 @@ impl Receiver {
         }
         self.count(data);
         if self.has_ended {
-            self.hear_farewell(out);
+            self.hear_farewell(data, out);
         }
     }
 

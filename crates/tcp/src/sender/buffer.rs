@@ -40,7 +40,7 @@ pub(super) struct SendBuffer {
     /// The window and the length of segments for which it was found large enough last: it is for smaller ones too.
     expanded_for: (u32, u32),
     /// Bytes of memory of all that is not acknowledged, sent or not (Linux: `sk_wmem_queued`).
-    memory: u64,
+    pub(super) memory: u64,
     /// What the program has written up to here is in the buffer, or was.
     pub(super) end: u64,
     /// The program found no room and was not woken since (Linux: `SOCK_NOSPACE`).

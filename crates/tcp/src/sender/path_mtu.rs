@@ -5,6 +5,7 @@ use dualq_units::Instant;
 use super::{Pacing, Sender, TOO_LONG_DUE};
 use crate::cc::CongestionControl;
 use crate::packet::HEADER_BYTES;
+use crate::scoreboard::SACKED;
 
 /// Nobody is believed who says less (Linux: `ip_rt_min_pmtu`).
 const MIN_PATH_MTU: u32 = 552;
@@ -39,17 +40,48 @@ impl Sender {
     }
 
     /// Cuts a packet that is sent again into segments of the size that they have now: shorter or longer than they were, as the path or an option may have
-    /// come or gone (Linux: `__tcp_retransmit_skb`, of `tcp_current_mss`).
+    /// come or gone (Linux: `__tcp_retransmit_skb`, of `tcp_current_mss`). FIN comes with the bytes before it, however many these are.
     #[cold]
     pub(super) fn cut_to_size(&mut self, first: u64) {
         let segments = self.board.run_length(first);
-        if segments == 1 && self.board.get(first).payload < self.mss {
+        let bytes = self.bytes_of(first);
+        if segments == 1 && bytes <= self.mss {
+            if bytes < self.mss && self.board.packet_length(first) == 1 {
+                self.fill_up(first);
+            }
             return;
         }
         let end = first + u64::from(segments);
         self.cut_before(end);
-        self.board.cut_anew(first..end, self.mss);
+        self.board.cut_anew(first..end, (self.mss, self.fin));
         self.rack.renumber(&self.board);
+    }
+
+    /// Packets of one segment that has not arrived become part of the short one before them, as long as there is room in it and in the window: FIN for one, and what was
+    /// written in small parts (Linux: `tcp_retrans_try_collapse`).
+    fn fill_up(&mut self, first: u64) {
+        let window = self.window_end.saturating_sub(self.board.get(first).start());
+        let mut room = u64::from(self.mss).min(window).saturating_sub(self.bytes_of(first).into());
+        let mut end = first + 1;
+        while end < self.board.next && self.board.packet_length(end) == 1 {
+            let (next, bytes) = (self.board.get(end), u64::from(self.bytes_of(end)));
+            if next.has(SACKED) || bytes > room || next.end > self.window_end {
+                break;
+            }
+            room -= bytes;
+            end += 1;
+        }
+        if end > first + 1 {
+            self.buffer.are_more(-((end - first - 1) as i64));
+            self.board.put_together(first..end);
+            self.rack.renumber(&self.board);
+        }
+    }
+
+    /// Bytes of a segment without FIN.
+    fn bytes_of(&self, number: u64) -> u32 {
+        let segment = self.board.get(number);
+        segment.payload - u32::from(segment.end > self.fin)
     }
 }
 
@@ -148,8 +180,8 @@ mod tests {
         assert_eq!(sender.mss(), 1_200);
         let window = sender.cwnd();
         let again = transmit(&mut sender, at(40));
-        // The last 312 bytes were a packet of their own, which is short enough.
-        assert_eq!(bytes(&again), 8_688, "{again:?}");
+        // The last 312 bytes were a packet of their own, which is short enough, and fits into the one before it.
+        assert_eq!(bytes(&again), 9_000, "{again:?}");
         for (_, payload, segments, mss) in &again {
             assert_eq!(u32::from(*segments), payload.div_ceil(1_200));
             assert!(*segments == 1 || *mss == 1_200);
@@ -203,6 +235,42 @@ mod tests {
             let rest = sender.board.get(sender.board.next - 1).end - again[0];
             assert_eq!(rest, again[1]);
             assert_eq!(sender.board.lost_out, sender.board.packets_out());
+        }
+    }
+
+    /// As in the world `kernel` in `transfers-20261905`, where the last segment of a transfer and FIN were lost.
+    #[test]
+    fn what_fits_into_a_short_segment_is_sent_again_with_it() {
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        for (writes, closes, expected) in [
+            (vec![1_448, 100], true, vec![(0, 1_448), (1_448, 101)]),
+            (vec![100, 1_348], true, vec![(0, 1_449)]),
+            (vec![100, 1_448], false, vec![(0, 100), (100, 1_448)]),
+            (vec![100, 100, 100], false, vec![(0, 300)]),
+        ] {
+            let mut sender = open(0);
+            transmit(&mut sender, at(20));
+            let mut sent = 0;
+            for bytes in &writes {
+                sender.write(*bytes);
+                sent += transmit(&mut sender, at(21)).len();
+            }
+            if closes {
+                sender.close();
+                sent += transmit(&mut sender, at(22)).len();
+            }
+            assert_eq!(sent, writes.len() + usize::from(closes), "all were packets of their own");
+            sender.enter_loss(at(1_000).as_nanos());
+            let (mut now, mut again) = (1_000, Vec::new());
+            while !sender.is_done() {
+                let sent = transmit(&mut sender, at(now));
+                again.extend(sent.iter().map(|sent| (sent.0, sent.1)));
+                let ack = again.last().map_or(0, |sent| sent.0 + u64::from(sent.1));
+                now += 20;
+                sender.on_ack(at(now), &Ack { ack, window: 65_160, ..Ack::default() });
+            }
+            assert_eq!(again, expected);
+            assert_eq!((sender.in_flight(), sender.buffer.memory), (0, 0));
         }
     }
 

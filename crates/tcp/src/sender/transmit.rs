@@ -296,7 +296,7 @@ impl Sender {
             ecn,
             flags,
             options,
-            control: Control::NONE,
+            control: Control::HEARD_FIN.when(self.has_parted),
         };
         out(Transmission { data, departure: instant(now_ns) });
     }
