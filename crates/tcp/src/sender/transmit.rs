@@ -63,17 +63,15 @@ impl Sender {
         // A timer calls for what is lost, or for a probe, and wakes no program (Linux: `tcp_send_loss_probe`, `tcp_rack_reo_timeout`); so does a router's
         // message (`tcp_simple_retransmit`).
         let nothing_new = due & (BY_TIMER | TOO_LONG_DUE) > 0;
+        let mut held = std::mem::take(&mut self.recovery.held);
         if unlikely(self.recovery.new_data_first) && !nothing_new {
-            // Once: what a small queue holds back goes behind what is lost, as always (Linux: `tcp_xmit_recovery`, and then `tcp_tsq_write`).
+            // Once: what a small queue holds back goes behind what is lost, as always (Linux: `tcp_xmit_recovery`, and then `tcp_tsq_write`). What
+            // arrived may still have made room for the program (`tcp_check_space`).
             self.recovery.new_data_first = false;
             self.transmit_new(now_ns, Push::Pending, out);
-            if self.snd_nxt > self.recovery.high_seq {
-                self.after_reordering_timeout(now_ns);
-                return;
-            }
-            self.recovery.doubtful_timeout = false;
+            self.recovery.doubtful_timeout = self.snd_nxt > self.recovery.high_seq;
+            held |= self.recovery.doubtful_timeout;
         }
-        let held = std::mem::take(&mut self.recovery.held);
         if unlikely(self.board.lost_out > self.board.retrans_out) && !held {
             self.transmit_lost(now_ns, out);
             self.keep_room_for_option(now_ns);
@@ -548,6 +546,8 @@ impl Sender {
 mod tests {
     use std::time::Duration;
 
+    use dualq_units::Bytes;
+
     use super::*;
     use crate::cc::Algorithm;
     use crate::packet::Ack;
@@ -630,6 +630,22 @@ mod tests {
             sender.transmit(now + rtt, &mut |packet| order.push(packet.data.seq >= end));
         }
         assert_eq!(order, [true, false]);
+    }
+
+    /// As in the world `kernel` in `exact-20262067`, where what such an acknowledgement makes room for is written at once.
+    #[test]
+    fn new_data_of_a_doubtful_timeout_may_be_written_now() {
+        let rtt = Duration::from_millis(30);
+        let config = SenderConfig { buffer: Some(Bytes(20_000)), ..SenderConfig::default() };
+        let (mut sender, sent) = open(config, rtt, 16_000);
+        for packet in sent {
+            sender.on_departure(packet.data.payload);
+        }
+        let (now, written) = (Instant::ZERO + 2 * rtt, sender.buffer.end);
+        sender.on_ack(now, &Ack { ack: sender.snd_nxt, window: 16_000, ..Ack::default() });
+        (sender.recovery.new_data_first, sender.recovery.high_seq) = (true, 0);
+        sender.transmit(now, &mut |_| ());
+        assert!(sender.buffer.end > written);
     }
 
     /// As in the world `kernel` in `exact-4`: two acknowledgements of one instant are both looked at before the program runs, which writes behind them.
