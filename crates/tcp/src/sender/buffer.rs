@@ -307,8 +307,11 @@ impl Sender {
             return false;
         }
         self.expand_awaited();
-        // Who only closes waits for no room (Linux: `tcp_send_fin`).
-        let is_full = !self.buffer.is_writeable(self.snd_nxt) && self.buffer.end != self.fin;
+        // Who was not waiting for room takes what there is, and who only closes needs none (Linux: `sk_stream_memory_free`, `tcp_send_fin`).
+        let calls = runs && std::mem::take(&mut self.has_more);
+        let has_room = self.buffer.is_writeable(self.snd_nxt)
+            || (unlikely(calls) && self.buffer.has_room(self.snd_nxt));
+        let is_full = !has_room && self.buffer.end != self.fin;
         self.buffer.is_awaited = is_full && (runs || self.buffer.is_awaited);
         !self.buffer.is_awaited
     }
@@ -383,6 +386,7 @@ mod tests {
         sender.write(u64::MAX);
         let buffer = SendBuffer { size: 138_240, is_awaited: true, ..SendBuffer::new(None, None) };
         sender.buffer = SendBuffer { end: 1, ..buffer };
+        sender.has_more = false;
         for (cwnd, memory, runs, wakes, size) in [
             (30, 92_872, false, false, 138_240),
             (30, 91_976, false, true, 138_240),
@@ -396,6 +400,19 @@ mod tests {
             sender.buffer.memory = memory;
             assert_eq!((sender.wakes_program(runs), sender.buffer.size), (wakes, size));
         }
+    }
+
+    /// As in the world `kernel` in `exact-20262054`, whose third transfer begins before the second one has arrived (Linux: `sk_stream_memory_free`).
+    #[test]
+    fn who_has_not_waited_writes_into_what_room_there_is() {
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.write(91_492);
+        let buffer = SendBuffer { size: 73_728, ..SendBuffer::new(None, None) };
+        sender.buffer = SendBuffer { end: 91_492, memory: 63_644, ..buffer };
+        assert!(!sender.wakes_program(true), "it has nothing to write");
+        sender.write(45_746);
+        assert!(sender.wakes_program(true));
+        assert!(!sender.wakes_program(true), "then it waits until more is free");
     }
 
     /// As in the world `kernel` in `exact-19`, of a flow that is stopped while its buffer is full (Linux: `tcp_send_fin`).
