@@ -196,7 +196,10 @@ impl Sender {
         if !write.has_written {
             return false;
         }
-        self.note_push();
+        // What has left is pushed by nothing (Linux: `tcp_push`).
+        if self.snd_nxt < self.buffer.end {
+            self.note_push();
+        }
         let sent = self.transmit_new(now_ns, Push::Written, out);
         let has_more = self.buffer.end < self.write_end;
         // If more is to be written, once more as the call ends.
@@ -646,6 +649,23 @@ mod tests {
         (sender.recovery.new_data_first, sender.recovery.high_seq) = (true, 0);
         sender.transmit(now, &mut |_| ());
         assert!(sender.buffer.end > written);
+    }
+
+    /// As in the world `kernel` in `exact-20262127`: how far the stream was pushed does not move with what has left anyhow (Linux: `tcp_push`).
+    #[test]
+    fn what_has_left_is_pushed_by_nothing() {
+        let rtt = Duration::from_millis(30);
+        let config = SenderConfig { buffer: Some(Bytes(4_000)), ..SenderConfig::default() };
+        let (mut sender, sent) = open(config, rtt, 20_000);
+        for packet in sent {
+            sender.on_departure(packet.data.payload);
+        }
+        let (now, pushed) = (Instant::ZERO + 2 * rtt, sender.pushed);
+        sender.on_ack(now, &Ack { ack: sender.snd_nxt, window: 20_000, ..Ack::default() });
+        sender.window.pacing_rate = 1 << 30;
+        sender.transmit(now, &mut |_| ());
+        assert!(sender.snd_nxt == sender.buffer.end && sender.snd_una < sender.snd_nxt);
+        assert_eq!(sender.pushed, pushed);
     }
 
     /// As in the world `kernel` in `exact-4`: two acknowledgements of one instant are both looked at before the program runs, which writes behind them.
