@@ -182,7 +182,8 @@ impl Sender {
         packet: Unsent,
         most: u32,
     ) -> Result<(), Held> {
-        let mss = u64::from(self.mss);
+        // With what options take of it (Linux: `mss_cache`).
+        let mss = u64::from(self.mss + self.options);
         let by_cwnd = u64::from(room) * mss;
         let limit = window.min(by_cwnd);
         // Nothing is added to a packet that another one follows.
@@ -336,6 +337,18 @@ mod tests {
             sender.short_end = 1_448;
             sender.config = Arc::new(SenderConfig { nodelay: true, ..*sender.config });
             assert_eq!(sender.next_new(0, 3, 44, Push::Pending).ok(), Some(unsent as u32));
+        }
+    }
+
+    /// As in the world `kernel` in `exact-20262140`: what may be a full aggregate is told by segments without options (Linux: `tcp_tso_should_defer`).
+    #[test]
+    fn an_aggregate_waits_for_a_window_in_which_its_options_would_be_data() {
+        for (room, expected) in [(18 * 1_436 + 20, None), (18 * 1_448, Some(18 * 1_436))] {
+            let mut sender = under_way(1, 40_000);
+            (sender.mss, sender.options) = (1_436, 12);
+            (sender.window.cwnd, sender.receive_window) = (1_000, 1 << 30);
+            sender.window_end = sender.snd_nxt + room;
+            assert_eq!(sender.next_new(2, 1, 18, Push::Pending).ok(), expected, "{room}");
         }
     }
 
