@@ -37,6 +37,7 @@ const SACK_BLOCK: usize = 8;
 /// The header of an ICMP echo, in bytes.
 const ECHO_HEADER: usize = 8;
 const SYN: u8 = 0x02;
+const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
 
 /// A connection, as far as it is known.
@@ -361,6 +362,11 @@ impl Connections {
         }
         let stream = self.streams.get_mut(&(peer, port))?;
         event.flow = stream.flow;
+        if !forward && flags & ACK == 0 {
+            // RST of a host where nobody is there any more, which acknowledges nothing (RFC 9293 §3.5.2).
+            event.ecn = 0;
+            return Some(event);
+        }
         let number = u32_at(if forward { tcp + 4 } else { tcp + 8 })?;
         // The byte after the SYN is the first of the stream.
         let place =
