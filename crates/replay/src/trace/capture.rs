@@ -3,6 +3,7 @@
 //! Times count from the first packet. Every packet is taken as an Ethernet frame: what lies under the IP header in the
 //! capture is replaced by 14 bytes, VLAN tags stay.
 
+use std::mem;
 use std::time::Duration;
 
 use dualq_qdisc::Ecn;
@@ -38,11 +39,16 @@ pub(super) struct CaptureReader<'a> {
     big_endian: bool,
     mtu: u32,
     interfaces: Vec<Interface>,
+    /// Whose packets were read, in all sections.
+    seen: Vec<String>,
     /// The only interface whose packets count, if not all do.
     only: Option<String>,
     first_ns: Option<i128>,
     previous: Instant,
+    /// All that were read, so that numbers of packets are those that other programs show.
     packets: u64,
+    /// Those that count.
+    taken: u64,
     out_of_order: u64,
     largest_disorder: Duration,
     jumps: u64,
@@ -70,14 +76,23 @@ enum Trouble {
 struct Interface {
     /// What it is called, if it has a name.
     name: Option<String>,
-    /// How many packets of it were read.
-    packets: u64,
+    /// Whether a packet of it was read.
+    is_seen: bool,
     link: Linktype,
     ticks_per_second: u64,
     offset_seconds: i64,
 }
 
 /// A packet as it stands in the capture.
+struct Record<'a> {
+    interface: usize,
+    ticks: u64,
+    /// On the wire, of which `data` may have less.
+    length: u32,
+    data: &'a [u8],
+}
+
+/// What a queue sees of it.
 struct Captured {
     interface: usize,
     ticks: u64,
@@ -102,10 +117,12 @@ impl<'a> CaptureReader<'a> {
             reader,
             mtu,
             interfaces: Vec::new(),
+            seen: Vec::new(),
             only: None,
             first_ns: None,
             previous: Instant::ZERO,
             packets: 0,
+            taken: 0,
             out_of_order: 0,
             largest_disorder: Duration::ZERO,
             jumps: 0,
@@ -127,12 +144,26 @@ impl<'a> CaptureReader<'a> {
                     if let PcapBlockOwned::NG(Block::SectionHeader(section)) = &block {
                         self.big_endian = section.big_endian();
                     }
-                    let packet = take(&block, &mut self.interfaces, self.packets + 1);
+                    let number = self.packets + 1;
+                    let packet = match take(&block, &mut self.interfaces, number)? {
+                        Some(record) => {
+                            self.packets = number;
+                            let interface = &mut self.interfaces[record.interface];
+                            if !mem::replace(&mut interface.is_seen, true) {
+                                let name = interface.name.as_deref();
+                                let name = name.unwrap_or("one without a name").to_owned();
+                                if interface.name.is_none() || !self.seen.contains(&name) {
+                                    self.seen.push(name);
+                                }
+                            }
+                            let counts = self.only.is_none() || self.only == interface.name;
+                            counts.then(|| captured(&record, interface.link, number)).transpose()?
+                        }
+                        None => None,
+                    };
                     self.reader.consume(consumed);
-                    if let Some(packet) = packet?
-                        && self.counts(packet.interface)
-                    {
-                        self.packets += 1;
+                    if let Some(packet) = packet {
+                        self.taken += 1;
                         return self.arrival(&packet).map(Some);
                     }
                     continue;
@@ -159,27 +190,11 @@ impl<'a> CaptureReader<'a> {
         self.only = Some(name.to_owned());
     }
 
-    /// Whether packets of an interface count; it has one more.
-    fn counts(&mut self, number: usize) -> bool {
-        let interface = &mut self.interfaces[number];
-        interface.packets += 1;
-        self.only.is_none() || self.only == interface.name
-    }
-
-    /// The names of the interfaces that packets were read of.
-    fn names(&self) -> String {
-        let seen = self.interfaces.iter().filter(|interface| interface.packets > 0);
-        let names: Vec<&str> = seen
-            .map(|interface| interface.name.as_deref().unwrap_or("one without a name"))
-            .collect();
-        names.join(", ")
-    }
-
     /// The stream ends behind a block.
     fn end(&self) -> Result<Option<Arrival>, TraceError> {
         match &self.only {
-            Some(name) if self.packets == 0 => {
-                let has = self.names();
+            Some(name) if self.taken == 0 => {
+                let has = self.seen.join(", ");
                 Err(TraceError::Format(format!(
                     "no packet is of an interface {name:?}; it has those of: {has}"
                 )))
@@ -229,7 +244,7 @@ impl<'a> CaptureReader<'a> {
         }
         self.cut = Some(left);
         self.reader.consume(left);
-        Ok(None)
+        self.end()
     }
 
     /// Gets more bytes, and more room for them if a block does not fit.
@@ -303,13 +318,13 @@ impl<'a> CaptureReader<'a> {
 
     pub(super) fn notices(&self) -> Vec<String> {
         let mut notices = Vec::new();
-        let seen = self.interfaces.iter().filter(|interface| interface.packets > 0).count();
-        if seen > 1 && self.only.is_none() {
-            let names = self.names();
-            notices
-                .push(format!("packets of {seen} interfaces were taken for one stream: {names}"));
+        if self.seen.len() > 1 && self.only.is_none() {
+            let (interfaces, names) = (self.seen.len(), self.seen.join(", "));
+            notices.push(format!(
+                "packets of {interfaces} interfaces were taken for one stream: {names}; --interface takes one of these"
+            ));
         }
-        let (late, packets) = (self.out_of_order, self.packets);
+        let (late, packets) = (self.out_of_order, self.taken);
         if late > 0 {
             let disorder = self.largest_disorder;
             notices.push(format!(
@@ -340,7 +355,7 @@ impl<'a> CaptureReader<'a> {
             ));
         }
         if let Some(left) = self.cut {
-            let number = packets + 1;
+            let number = self.packets + 1;
             notices.push(format!(
                 "the capture ends in the middle of packet {number}, of which {left} bytes are there; it was left out"
             ));
@@ -361,18 +376,18 @@ fn corrupt(packets: u64, reason: &str) -> TraceError {
 }
 
 /// What a block says: about packets to come, or a packet.
-fn take(
-    block: &PcapBlockOwned<'_>,
+fn take<'a>(
+    block: &'a PcapBlockOwned<'_>,
     interfaces: &mut Vec<Interface>,
     number: u64,
-) -> Result<Option<Captured>, TraceError> {
+) -> Result<Option<Record<'a>>, TraceError> {
     let fault = |fault: String| TraceError::Packet { number, fault };
     let (id, ticks, length, data) = match block {
         PcapBlockOwned::LegacyHeader(header) => {
             let nanoseconds = header.is_nanosecond_precision();
             interfaces.push(Interface {
                 name: None,
-                packets: 0,
+                is_seen: false,
                 link: header.network,
                 ticks_per_second: if nanoseconds { 1_000_000_000 } else { 1_000_000 },
                 offset_seconds: 0,
@@ -391,7 +406,7 @@ fn take(
         PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
             interfaces.push(Interface {
                 name: interface.if_name().and_then(Result::ok).map(str::to_owned),
-                packets: 0,
+                is_seen: false,
                 link: interface.linktype,
                 ticks_per_second: interface.ts_resolution().filter(|ticks| *ticks > 0).ok_or_else(
                     || fault("the interface's time resolution is out of range".to_owned()),
@@ -409,17 +424,24 @@ fn take(
         }
         PcapBlockOwned::NG(_) => return Ok(None),
     };
-    let interface = interfaces.get(id).ok_or_else(|| {
-        fault(format!("it is of interface {id}, which the capture does not have"))
-    })?;
-    let (headers, ecn, flow) = look_into(interface.link, data).map_err(fault)?;
+    if id >= interfaces.len() {
+        return Err(fault(format!("it is of interface {id}, which the capture does not have")));
+    }
+    Ok(Some(Record { interface: id, ticks, length, data }))
+}
+
+/// What is taken of the packet with this number, of an interface of this kind.
+fn captured(record: &Record<'_>, link: Linktype, number: u64) -> Result<Captured, TraceError> {
+    let fault = |fault: String| TraceError::Packet { number, fault };
+    let &Record { interface, ticks, length, data } = record;
+    let (headers, ecn, flow) = look_into(link, data).map_err(fault)?;
     let on_the_wire = length.checked_sub(headers).filter(|_| length > 0).ok_or_else(|| {
         fault(format!(
             "its length on the wire is {length}; it has at least {headers} bytes of headers"
         ))
     })?;
     let length = on_the_wire.saturating_add(ETHERNET_HEADER);
-    Ok(Some(Captured { interface: id, ticks, length, ecn, flow }))
+    Ok(Captured { interface, ticks, length, ecn, flow })
 }
 
 /// How many bytes lie under what an Ethernet header would carry, the ECN field, and the flow.

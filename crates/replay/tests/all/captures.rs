@@ -92,9 +92,18 @@ fn section() -> Vec<u8> {
 
 /// An interface whose times are in units of 10^-`exponent` s.
 fn interface(link: u16, exponent: u8) -> Vec<u8> {
+    described(link, &[9, 0, 1, 0, exponent, 0, 0, 0])
+}
+
+/// An interface with a name of four bytes, whose times are in microseconds.
+fn named(link: u16, name: &str) -> Vec<u8> {
+    described(link, &[&[2, 0, 4, 0], name.as_bytes()].concat())
+}
+
+fn described(link: u16, option: &[u8]) -> Vec<u8> {
     let mut body = link.to_le_bytes().to_vec();
     body.extend([0; 6]);
-    body.extend([9, 0, 1, 0, exponent, 0, 0, 0]);
+    body.extend(option);
     body.extend([0; 4]);
     block(1, &body)
 }
@@ -222,6 +231,48 @@ fn a_pcapng_has_sections_and_interfaces_of_their_own_time() {
     assert!(read(&stray).unwrap_err().contains("interface 1"));
     let timeless = [section(), interface(RAW, 6), block(3, &[60, 0, 0, 0])].concat();
     assert!(read(&timeless).unwrap_err().contains("no time"));
+}
+
+#[test]
+fn packets_of_one_interface_keep_their_numbers_and_no_other_hinders_them() {
+    const BLUETOOTH: u16 = 187;
+    let data = ip(4, 1);
+    let other = enhanced(0, 0, 60, &[1, 2, 3]);
+    let section = [section(), named(BLUETOOTH, "hci0"), named(RAW, "eth0")].concat();
+    let packet = |length| enhanced(1, 0, length, &data);
+    let only = |name: &str, file: &[u8]| {
+        let mut arrivals = trace::read(file, 1500).unwrap().of_interface(name).unwrap();
+        let mut count = 0;
+        loop {
+            match arrivals.next_arrival() {
+                Ok(Some(_)) => count += 1,
+                Ok(None) => return Ok((count, arrivals.notices())),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    };
+    // What is taken of both sections is of one interface.
+    let file = [&section[..], &other, &packet(60), &section, &other, &packet(60)].concat();
+    assert_eq!(only("eth0", &file), Ok((2, vec![])));
+    assert!(only("wlan", &file).unwrap_err().ends_with("those of: hci0, eth0"));
+    // Numbers are those that other programs show, which count all packets.
+    let damaged = [&file[..], &other, &packet(0)].concat();
+    assert!(only("eth0", &damaged).unwrap_err().starts_with("packet 6: "));
+    let cut = [&file[..], &other, &packet(60)[..20]].concat();
+    let (count, notices) = only("eth0", &cut).unwrap();
+    assert_eq!(count, 2);
+    assert!(notices[0].contains("in the middle of packet 6,"), "{notices:?}");
+    assert!(only("wlan", &cut).unwrap_err().ends_with("those of: hci0, eth0"));
+}
+
+#[test]
+fn interfaces_of_earlier_sections_are_told_too() {
+    let data = ip(4, 1);
+    let of = |name| [section(), named(RAW, name), enhanced(0, 0, 60, &data)].concat();
+    let (packets, notices) = read_and_notices(&[of("eth0"), of("eth1"), of("eth0")].concat());
+    assert_eq!(packets, 3);
+    let told = "packets of 2 interfaces were taken for one stream: eth0, eth1; --interface takes one of these";
+    assert_eq!(notices, [told]);
 }
 
 #[test]
