@@ -146,6 +146,12 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     show::aim(args, &scenarios)?;
     let more = args.until.as_deref().map(|words| Until::parse(words, &scenarios)).transpose();
     let more = more.map_err(|error| Failure::Usage(format!("--until: {error}")))?;
+    if more.is_some() && args.most_seeds < args.seeds {
+        let (most, least) = (args.most_seeds, args.seeds);
+        return Err(Failure::Usage(format!(
+            "--most-seeds {most}: each scenario gets {least} already, by --seeds; give as many or more"
+        )));
+    }
     let more = more.map(|until| More { until, most: args.most_seeds });
     keep_page_apart(args)?;
     let folder = Folder::open(&args.folder)?;

@@ -89,15 +89,15 @@ pub(crate) struct SweepArgs {
     pub(crate) zip: Vec<Axis>,
 
     /// Draw N samples as a Latin hypercube: each part of each range is there. Samples that are the same count once
-    #[arg(long, value_name = "N", conflicts_with = "random")]
+    #[arg(long, value_name = "N", group = "sample")]
     pub(crate) latin: Option<NonZero<usize>>,
 
     /// Draw N samples, each value by itself
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", group = "sample")]
     pub(crate) random: Option<NonZero<usize>>,
 
     /// What is drawn follows from it
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "sample")]
     pub(crate) draw: u64,
 
     /// Run everything so many times, with the seeds from --seed on
@@ -122,7 +122,7 @@ pub(crate) struct SweepArgs {
     pub(crate) shard: Shard,
 
     /// Compute nothing; show what the last sweep in the folder came to so far
-    #[arg(long, conflicts_with_all = ["scenario", "vary", "zip", "latin", "random", "until", "shard", "quiet"])]
+    #[arg(long, conflicts_with_all = ["scenario", "vary", "zip", "seed", "seeds", "sample", "until", "world", "kernel", "jobs", "shard", "distributions", "quiet"])]
     pub(crate) show: bool,
 
     /// What is best: FIGURE < BOUND or > BOUND, any number of them, and at the end max FIGURE or min FIGURE, with commas

@@ -82,7 +82,7 @@ fn bad_input_is_one_line_and_nothing_is_made() {
     let at = tempfile::tempdir().unwrap();
     fs::write(at.path().join("file.toml"), "[link]\nrate = '5mbot'\n").unwrap();
     let into = ["--folder", "out"];
-    let wrong: [(&[&str], &str); 14] = [
+    let wrong: [(&[&str], &str); 19] = [
         (&["--vary", "link.rate"], "give KEY=VALUES"),
         (
             &["--vary", "link.rat=1mbit"],
@@ -115,6 +115,14 @@ fn bad_input_is_one_line_and_nothing_is_made() {
         (&["--latin", "0"], "error: --latin: \"0\": give a whole number of 1 or more"),
         (&["file.toml"], "error: file.toml: line 2: link.rate: "),
         (&["--most-seeds", "5"], "--until"),
+        (&["--draw", "5"], "--latin"),
+        (&["--show", "--seeds", "5"], "--seeds"),
+        (&["--show", "--world", "kernel"], "--world"),
+        (&["--show", "--random", "5"], "--random"),
+        (
+            &["--seeds", "10", "--until", "ci(goodput) < 5%", "--most-seeds", "5"],
+            "error: --most-seeds 5: each scenario gets 10 already, by --seeds; give as many or more",
+        ),
     ];
     for (args, expected) in wrong {
         let said = failure(at.path(), 2, &[&["sweep"], args, &into].concat());
