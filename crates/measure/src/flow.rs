@@ -259,8 +259,11 @@ pub(crate) fn receive(stream: &TcpStream, rest: &[u8], owner: &mut impl Owner) -
         if let Some((sample, info)) = watch.look(stream, Some(received), false)? {
             owner.sample(sample, &info);
         }
-        while let Some(number) = owner.next_number() {
-            to_write.extend_from_slice(&number.to_be_bytes());
+        // What a sender that reads nothing asks for waits with the owner, who has a bound.
+        if to_write.is_empty() {
+            while let Some(number) = owner.next_number() {
+                to_write.extend_from_slice(&number.to_be_bytes());
+            }
         }
         if !to_write.is_empty() {
             match (&*stream).write(&to_write) {
@@ -399,6 +402,47 @@ mod tests {
         fn rate(&mut self) -> Option<u64> {
             Some(self.rate)
         }
+    }
+
+    /// Sends back all numbers, for a while.
+    struct Answering {
+        ends: Instant,
+        echoes: Echoes,
+    }
+
+    impl Owner for Answering {
+        fn is_over(&mut self) -> bool {
+            Instant::now() >= self.ends
+        }
+
+        fn sample(&mut self, _: FlowSample, _: &TcpInfo) {}
+
+        fn next_number(&mut self) -> Option<u64> {
+            self.echoes.pop()
+        }
+
+        fn number(&mut self, number: u64) -> bool {
+            self.echoes.push(number)
+        }
+    }
+
+    #[test]
+    fn who_asks_and_reads_no_answers_is_sent_away_and_costs_no_memory() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut asking = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        asking.set_nodelay(true).unwrap();
+        SockRef::from(&stream).set_send_buffer_size(4096).unwrap();
+        let asker = thread::spawn(move || {
+            // As many as are read at once are answered.
+            let few = block_header(1, 4080).into_iter().chain([0; 4080]).collect::<Vec<u8>>();
+            while asking.write_all(&few).is_ok() {}
+        });
+        let ends = Instant::now() + Duration::from_secs(10);
+        let mut owner = Answering { ends, echoes: Echoes::default() };
+        assert_eq!(receive(&stream, &[], &mut owner).unwrap(), End::Nonsense);
+        drop(stream);
+        asker.join().unwrap();
     }
 
     #[test]
