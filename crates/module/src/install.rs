@@ -336,6 +336,26 @@ mod tests {
         (folder, installation)
     }
 
+    /// As after a power cut while the record was written anew, and while the module was.
+    #[test]
+    fn writes_that_were_cut_short_hinder_nothing_and_leave_nothing() {
+        let machine = tempfile::tempdir().unwrap();
+        let at = |path: &str| machine.path().join(path);
+        fs::create_dir_all(at("lib/modules/1")).unwrap();
+        let root = Root::new(machine.path());
+        let mut record = Record::new("1", None);
+        record.add(&root, &format!("{}/{MODULE}.ko", by_hand("1")));
+        record.write(&root).unwrap();
+        fs::write(at("var/lib/dualq/module/.1.json.dualq"), "{").unwrap();
+        fs::create_dir_all(at("lib/modules/1/updates/dualq")).unwrap();
+        fs::write(at("lib/modules/1/updates/dualq/.sch_dualpi2.ko.dualq"), "x").unwrap();
+        assert_eq!(Record::all(&root).unwrap(), [record.clone()]);
+        record.take_back(&root).unwrap();
+        record.remove(&root).unwrap();
+        assert_eq!(fs::read_dir(at("lib/modules/1")).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(at("var/lib")).unwrap().count(), 0);
+    }
+
     #[test]
     fn a_newer_source_does_not_replace_what_dkms_has() {
         let (machine, installation) = machine();

@@ -1,6 +1,6 @@
 //! Files below a root, which may be an image of somebody else's: no link in it leads anywhere outside.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
@@ -53,12 +53,9 @@ impl Place {
 
     /// Writes the file; it is there whole or not at all.
     pub(crate) fn write(&self, bytes: &[u8], mode: RawMode) -> io::Result<()> {
-        let mut temporary = OsString::from(".");
-        temporary.push(&self.name);
-        temporary.push(".dualq");
-        let remove = || unlinkat(&self.folder, &temporary, AtFlags::empty());
+        let temporary = self.temporary();
         // From a call that was cut short.
-        let _ = remove();
+        unlink(&self.folder, &temporary, AtFlags::empty())?;
         let write = || {
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
             let mut file = File::from(openat(&self.folder, &temporary, flags, Mode::RUSR)?);
@@ -73,8 +70,16 @@ impl Place {
             }
         };
         write().inspect_err(|_| {
-            let _ = remove();
+            let _ = unlink(&self.folder, &temporary, AtFlags::empty());
         })
+    }
+
+    /// The name under which the file is written before it gets its own.
+    fn temporary(&self) -> OsString {
+        let mut name = OsString::from(".");
+        name.push(&self.name);
+        name.push(".dualq");
+        name
     }
 
     /// What is in the file, which is no link and no longer than `longest`.
@@ -92,21 +97,22 @@ impl Place {
         Ok(bytes)
     }
 
-    /// Removes the file, or what has its name; if there is none, that is no trouble.
+    /// Removes the file, or what has its name, and what a write that was cut short has left; if there is none, that is no trouble.
     pub(crate) fn remove(&self) -> io::Result<()> {
-        self.unlink(AtFlags::empty())
+        unlink(&self.folder, &self.temporary(), AtFlags::empty())?;
+        unlink(&self.folder, &self.name, AtFlags::empty())
     }
 
     /// Removes the folder of this name, if there is one and nothing is in it.
     pub(crate) fn remove_folder(&self) -> io::Result<()> {
-        self.unlink(AtFlags::REMOVEDIR)
+        unlink(&self.folder, &self.name, AtFlags::REMOVEDIR)
     }
+}
 
-    fn unlink(&self, flags: AtFlags) -> io::Result<()> {
-        match unlinkat(&self.folder, &self.name, flags) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+fn unlink(folder: &OwnedFd, name: &OsStr, flags: AtFlags) -> io::Result<()> {
+    match unlinkat(folder, name, flags) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -14,6 +14,8 @@ use crate::place::Place;
 /// Where records are.
 const FOLDER: &str = "/var/lib/dualq/module";
 
+const SUFFIX: &str = ".json";
+
 const FORMAT: u32 = 1;
 
 /// In bytes; no record is longer.
@@ -55,6 +57,8 @@ impl Record {
         let entries = fs::read_dir(root.at(FOLDER)).into_iter().flatten().flatten();
         let mut names: Vec<_> =
             entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        // Not what a write that was cut short has left.
+        names.retain(|name| name.ends_with(SUFFIX));
         names.sort();
         names.iter().map(|name| Self::read(root, &format!("{FOLDER}/{name}"))).collect()
     }
@@ -112,7 +116,7 @@ impl Record {
             Some(_) => "dkms",
             None => self.release.as_str(),
         };
-        format!("{FOLDER}/{name}.json")
+        format!("{FOLDER}/{name}{SUFFIX}")
     }
 
     /// Adds what is going to be made: `path`, and the folders above it that are not there yet.
