@@ -2,10 +2,11 @@
 
 mod files;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::ffi::OsString;
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -119,10 +120,13 @@ fn check(args: &RunArgs, inputs: &[Input], worlds: &[&dyn World]) -> Result<Dura
         if !args.quiet {
             note_qdiscs(variants.iter().map(|variant| &variant.scenario));
         }
-        told.extend(surprises(&variants));
+        for surprise in surprises(&variants) {
+            if !told.contains(&surprise) {
+                told.push(surprise);
+            }
+        }
         all = all.saturating_add(variants.len().saturating_mul(each));
     }
-    told.dedup();
     for told in told {
         tell(args, told);
     }
@@ -150,6 +154,9 @@ fn check(args: &RunArgs, inputs: &[Input], worlds: &[&dyn World]) -> Result<Dura
 
 /// The outcomes of all runs are in memory at once.
 const MOST_RUNS: usize = 20_000;
+
+/// What is behind a scenario's name in that of the file with its series.
+pub(crate) const SERIES: &str = "-series";
 
 /// The name that a sweep has which was given none.
 const UNNAMED: &str = "unnamed";
@@ -282,14 +289,20 @@ fn inputs(args: &RunArgs) -> Result<Vec<Input>, Failure> {
     Ok(inputs)
 }
 
-/// Names of files, with a number behind those that were there before: files of one name come from several folders.
-pub(crate) fn apart(mut stems: Vec<String>) -> Vec<String> {
-    for at in 1..stems.len() {
-        if stems[..at].contains(&stems[at]) {
-            stems[at] = format!("{}-{}", stems[at], at + 1);
-        }
-    }
-    stems
+/// Names of files, with a number behind those of which a file was there before: files of one name come from several folders.
+pub(crate) fn apart(stems: Vec<String>) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let apart = |(at, stem): (usize, String)| {
+        let numbered = (at + 1..).map(|number| format!("{stem}-{number}"));
+        let mut names = iter::once(stem.clone()).chain(numbered);
+        let is_free = |name: &String| {
+            let files = [name.clone(), format!("{name}{SERIES}")];
+            let is_free = files.iter().all(|file| !taken.contains(file));
+            is_free.then(|| taken.extend(files)).is_some()
+        };
+        names.find(is_free).unwrap_or(stem)
+    };
+    stems.into_iter().enumerate().map(apart).collect()
 }
 
 fn times_in_words(args: &RunArgs) {

@@ -91,7 +91,10 @@ impl Tables {
             Self::Folder(folder) => {
                 for (stem, report) in documents {
                     files.push(folder.file(&format!("{stem}.parquet"), &summary(report)?)?);
-                    files.push(folder.file(&format!("{stem}-series.parquet"), &series(report)?)?);
+                    files.push(folder.file(
+                        &format!("{stem}{}.parquet", crate::run::SERIES),
+                        &series(report)?,
+                    )?);
                 }
             }
         }

@@ -241,6 +241,7 @@ fn bad_input() {
             "{arguments:?}: {stderr}"
         );
         assert_eq!(stderr.lines().count(), 1, "{arguments:?}: {stderr}");
+        assert!(!stderr.contains("os error"), "{arguments:?}: {stderr}");
         assert_eq!(text(&output.stdout), "", "{arguments:?}");
     }
     assert_eq!(fs::read_to_string(&good).unwrap().lines().count(), 2, "the trace is untouched");

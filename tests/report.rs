@@ -125,6 +125,29 @@ fn several_scenarios_in_one_call() {
 
 /// A FIFO of whole aggregates is worth a note; who wants quiet has none.
 #[test]
+fn scenarios_of_like_names_have_files_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("other")).unwrap();
+    let names = ["a-3.toml", "a.toml", "other/a.toml", "other/a-series.toml"];
+    for name in names {
+        fs::write(at(name), "[link]\nqdisc = 'pfifo'\n[[flow]]\ncc = 'cubic'\ndirection = 'up'\n")
+            .unwrap();
+    }
+    let scenarios = names.map(|name| at(name).display().to_string());
+    let scenarios: Vec<&str> = scenarios.iter().map(String::as_str).collect();
+    let saved = at("saved");
+    let call = [&["run"], &scenarios[..], &SHORT, &["--save", path(&saved)]].concat();
+    let output = dualq(&call);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let entries = fs::read_dir(&saved).unwrap();
+    assert_eq!(entries.count(), 3 * names.len());
+    // What holds of all of them is said once.
+    assert_eq!(text(&output.stderr).matches("flows go up").count(), 1);
+    assert_eq!(text(&output.stderr).matches("a FIFO's limit").count(), 1);
+}
+
+#[test]
 fn quiet_is_quiet() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");

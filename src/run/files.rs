@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use dualq_report::{Report, csv, flent, html, json};
 
-use super::PROGRAM;
+use super::{PROGRAM, SERIES};
 use crate::cli::Failure;
 use crate::cli::run::RunArgs;
 use crate::output::{Folder, Named, keep_apart};
@@ -81,7 +81,7 @@ impl Files {
         if let Some(folder) = args.save.as_deref().map(Folder::open).transpose()? {
             for stem in &stems {
                 let named = |end: &str| folder.named(&format!("{stem}{end}"));
-                saved.push([named(".json")?, named(".csv")?, named("-series.csv")?]);
+                saved.push([named(".json")?, named(".csv")?, named(&format!("{SERIES}.csv"))?]);
             }
         }
         let open = |path: &Option<PathBuf>| path.as_deref().map(Named::open).transpose();

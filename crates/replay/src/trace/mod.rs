@@ -14,6 +14,7 @@ use csv::CsvReader;
 pub use csv::HEADER;
 
 use crate::Arrival;
+use dualq_units::plain;
 
 /// Why a trace could not be read to its end.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +48,7 @@ fn describe(error: &io::Error) -> String {
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
             format!("corrupt: {error}")
         }
-        _ => format!("cannot read: {error}"),
+        _ => format!("cannot read: {}", plain(error)),
     }
 }
 
