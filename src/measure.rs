@@ -36,6 +36,11 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
         ("--scenario", args.scenario.as_ref()),
     ];
     keep_apart(&read, &written)?;
+    let is_stdout = |path: &PathBuf| path == Path::new("-");
+    if let Some((option, _)) = written.iter().find(|(_, path)| path.is_some_and(is_stdout)) {
+        let message = "standard output is taken by the figures: give a file";
+        return Err(Failure::Usage(format!("{option} -: {message}")));
+    }
     let open = |path: &Option<PathBuf>| path.as_deref().map(Named::open).transpose();
     let [page, flent, scenario] = [open(&args.report)?, open(&args.flent)?, open(&args.scenario)?];
     note_units(&args.rate, [("--max-time", &args.max_time)]);

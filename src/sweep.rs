@@ -5,6 +5,7 @@ pub(crate) mod tune;
 
 use std::num::NonZero;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
@@ -90,8 +91,14 @@ fn use_cores(jobs: Option<u16>) -> Result<(), Failure> {
     pool.map_err(|error| Failure::Run(format!("--jobs {jobs}: {error}")))
 }
 
-/// Refuses a page where the scenario is, or what tells that the folder is one of sweeps.
+/// Refuses a page where the scenario is, or what tells that the folder is one of sweeps, or where the table goes.
 fn keep_page_apart(args: &SweepArgs) -> Result<(), Failure> {
+    if args.report.as_deref() == Some(Path::new("-")) && !args.quiet {
+        let quiet = if args.show { "" } else { "add --quiet, or " };
+        return Err(Failure::Usage(format!(
+            "a report on standard output leaves no room for the table: {quiet}give a file"
+        )));
+    }
     let marker = args.folder.join(dualq_sweep::MARKER);
     let scenario = args.space.scenario.iter().map(|path| ("the scenario", path.as_path()));
     let read = scenario.chain([("what the folder is known by", marker.as_path())]);

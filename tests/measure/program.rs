@@ -24,6 +24,10 @@ fn what_is_wrong_is_told_in_one_line() {
         (&["measure", "--http", "localhost"], "http://example.org/large.iso"),
         (&["measure", "--http", "http://localhost/x", "--direction", "upload"], "--direction"),
         (&["measure", "localhost", "--iperf3", "--token-file", "token"], "--token-file"),
+        (
+            &["measure", "localhost", "--token-file", "token", "--scenario", "-"],
+            "--scenario -: standard output is taken",
+        ),
         (&["serve"], "--token-file"),
         (&["serve", "--token-file", "token", "--allow", "10.0.0.0/33"], "--allow"),
         (&["serve", "--token-file", "token", "--listen", "9332"], "--listen"),

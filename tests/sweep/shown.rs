@@ -82,7 +82,7 @@ fn bad_input_is_one_line_and_nothing_is_made() {
     let at = tempfile::tempdir().unwrap();
     fs::write(at.path().join("file.toml"), "[link]\nrate = '5mbot'\n").unwrap();
     let into = ["--folder", "out"];
-    let wrong: [(&[&str], &str); 19] = [
+    let wrong: [(&[&str], &str); 20] = [
         (&["--vary", "link.rate"], "give KEY=VALUES"),
         (
             &["--vary", "link.rat=1mbit"],
@@ -116,6 +116,7 @@ fn bad_input_is_one_line_and_nothing_is_made() {
         (&["file.toml"], "error: file.toml: line 2: link.rate: "),
         (&["--most-seeds", "5"], "--until"),
         (&["--draw", "5"], "--latin"),
+        (&["--report", "-"], "no room for the table: add --quiet, or give a file"),
         (&["--show", "--seeds", "5"], "--seeds"),
         (&["--show", "--world", "kernel"], "--world"),
         (&["--show", "--random", "5"], "--random"),
