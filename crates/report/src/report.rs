@@ -1,8 +1,9 @@
 //! What all formats are made of.
 
+use dualq_scenario::{Link, Scenario};
 use dualq_worlds::{Results, ScenarioRuns};
 
-use crate::figures::Figures;
+use crate::figures::{Figures, base_ms};
 use crate::words::one_line;
 use crate::{rank, remarks};
 
@@ -66,6 +67,29 @@ impl<'a> Report<'a> {
         link.len() > 1 && rank::tie(&self.scenarios, link).is_none()
     }
 
+    /// A link, by all that sets it apart from the report's others.
+    pub(crate) fn link_in_words(&self, scenario: &Scenario) -> String {
+        let link = &scenario.link;
+        let mut words = format!(
+            "{} Mbit/s and {:.2} ms",
+            link.rate.as_bits_per_second() as f64 / 1e6,
+            base_ms(scenario)
+        );
+        let varies = |same: &dyn Fn(&Link) -> bool| {
+            self.scenarios.iter().any(|runs| !same(&runs.scenario().link))
+        };
+        if varies(&|other| other.loss == link.loss) {
+            words.push_str(&format!(", loss {}", link.loss));
+        }
+        if varies(&|other| other.mtu == link.mtu) {
+            words.push_str(&format!(", an MTU of {}", link.mtu));
+        }
+        if varies(&|other| other.tunnel == link.tunnel) {
+            words.push_str(if link.tunnel { ", in a tunnel" } else { ", without a tunnel" });
+        }
+        words
+    }
+
     /// The best and the worst of each link, unless the figures alone are easier to read.
     fn sentences(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -73,7 +97,14 @@ impl<'a> Report<'a> {
         if self.ranked.len() <= MOST_SENTENCES {
             for link in &self.ranked {
                 match (link.as_slice(), rank::tie(&self.scenarios, link)) {
-                    (_, Some(tie)) => lines.push(format!("Of {} {tie}.", link.len())),
+                    (_, Some(tie)) => {
+                        let scenario = self.scenarios[link[0]].scenario();
+                        let of = match self.ranked.len() {
+                            1 => "Of".to_owned(),
+                            _ => format!("Over {}: of", self.link_in_words(scenario)),
+                        };
+                        lines.push(format!("{of} {} {tie}.", link.len()));
+                    }
                     ([first, .., last], None) => {
                         let others = rank::as_well(&self.scenarios, link);
                         lines.push(format!("Best{others}: {}", sentence(*first)));

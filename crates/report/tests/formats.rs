@@ -252,6 +252,10 @@ fn a_tie_has_no_best() {
     assert!(table.contains("\nBest (and one other): pfifo limit 5000: "), "{table}");
     assert!(page.contains("pfifo limit 5000 (and one other) is best by power"));
     assert_eq!(page.matches("\"best\":true").count(), 1);
+    let links =
+        "[link]\nrate = ['5mbit', '6mbit']\nqdisc = ['pfifo limit 5000', 'pfifo limit 6000']";
+    let (table, _) = of(&format!("{links}\n{flows}"));
+    assert!(table.contains("\nOver 6 Mbit/s and 50.00 ms: of 2 none is best: all"), "{table}");
     let (table, page) = of("flow = []\n[link]\nrate = '5mbit'\nqdisc = ['pfifo', 'fq_codel']");
     assert!(table.contains("Of 2 none is best: power takes goodput"), "{table}");
     assert!(page.contains("none is best: power takes goodput"));

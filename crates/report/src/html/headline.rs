@@ -1,6 +1,6 @@
 //! The sentence on top: what was asked, who does best, by how much, and how sure that is.
 
-use dualq_scenario::{Link, Outcome, ProbeOutcome, Scenario};
+use dualq_scenario::{Outcome, ProbeOutcome};
 use dualq_worlds::ScenarioRuns;
 use dualq_worlds::agreement::cannot_be_told_apart;
 
@@ -17,7 +17,7 @@ pub(super) fn of(report: &Report<'_>, alone: bool) -> Vec<String> {
     for link in &report.ranked {
         let scenario = report.scenarios[link[0]].scenario();
         let name = one_line(&report.results.name);
-        let link_of = || link_in_words(report, scenario);
+        let link_of = || report.link_in_words(scenario);
         let over = match (alone, report.ranked.len()) {
             (true, 1) => String::new(),
             (true, _) => format!("Over {}: ", link_of()),
@@ -48,29 +48,6 @@ pub(super) fn of(report: &Report<'_>, alone: bool) -> Vec<String> {
     }
     sentences.extend(worlds::sentence(report));
     sentences
-}
-
-/// A link, by all that sets it apart from the report's others.
-fn link_in_words(report: &Report<'_>, scenario: &Scenario) -> String {
-    let link = &scenario.link;
-    let mut words = format!(
-        "{} Mbit/s and {:.2} ms",
-        link.rate.as_bits_per_second() as f64 / 1e6,
-        base_ms(scenario)
-    );
-    let varies = |same: &dyn Fn(&Link) -> bool| {
-        report.scenarios.iter().any(|runs| !same(&runs.scenario().link))
-    };
-    if varies(&|other| other.loss == link.loss) {
-        words.push_str(&format!(", loss {}", link.loss));
-    }
-    if varies(&|other| other.mtu == link.mtu) {
-        words.push_str(&format!(", an MTU of {}", link.mtu));
-    }
-    if varies(&|other| other.tunnel == link.tunnel) {
-        words.push_str(if link.tunnel { ", in a tunnel" } else { ", without a tunnel" });
-    }
-    words
 }
 
 fn said(runs: &ScenarioRuns<'_>) -> String {
