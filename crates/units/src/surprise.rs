@@ -28,23 +28,29 @@ pub fn rate(word: &str) -> Option<String> {
 /// Says what a time is in tc's words where it may have been meant otherwise: `50` is 50 µs, and who says that of a delay means milliseconds.
 #[must_use]
 pub fn time(word: &str) -> Option<String> {
-    time_meant(word, "ms")
+    bare_time(word, "microsecond", "ms")
+}
+
+/// The same of an option that takes nanoseconds.
+#[must_use]
+pub fn nanos(word: &str) -> Option<String> {
+    bare_time(word, "nanosecond", "ms")
 }
 
 /// The same of how long something lasts: who says `60` means seconds.
 #[must_use]
 pub fn duration(word: &str) -> Option<String> {
-    time_meant(word, "s")
+    bare_time(word, "microsecond", "s")
 }
 
-fn time_meant(word: &str, meant: &str) -> Option<String> {
+fn bare_time(word: &str, is: &str, meant: &str) -> Option<String> {
     let time = tc_time::parse(word).ok()?;
     let (number, unit) = strtod(word)?;
     (unit.is_empty() && time > Duration::ZERO).then(|| {
-        let unit = if time == Duration::from_micros(1) { "microsecond" } else { "microseconds" };
+        let plural = if time == Duration::from_micros(1) { "" } else { "s" };
         let number = format_g(number, 15);
         format!(
-            "{word} is {number} {unit}, for a bare number is that in tc's words; {number}{meant}?"
+            "{word} is {number} {is}{plural}, for a bare number is that in tc's words; {number}{meant}?"
         )
     })
 }
@@ -74,6 +80,8 @@ mod tests {
         assert_eq!(time("50").as_deref(), Some(expected));
         let expected = "1 is 1 microsecond, for a bare number is that in tc's words; 1s?";
         assert_eq!(duration("1").as_deref(), Some(expected));
+        let expected = "2 is 2 nanoseconds, for a bare number is that in tc's words; 2ms?";
+        assert_eq!(nanos("2").as_deref(), Some(expected));
         for word in ["50ms", "50us", "0", "1s", "soon"] {
             assert_eq!(time(word), None, "{word}");
         }

@@ -25,6 +25,18 @@ pub fn parse(word: &str) -> Result<Duration, ParseUnitError> {
     nanos(word, &["s", "ms", "us", "ns"]).ok_or_else(|| error(word))
 }
 
+/// Reads a time as those options of tc take it that are of nanoseconds: as [`parse`], but a bare number is in nanoseconds.
+///
+/// # Errors
+/// As there.
+pub fn parse_nanos(word: &str) -> Result<Duration, ParseUnitError> {
+    match strtod(word) {
+        Some((_, "")) => parse(&format!("{word}ns")),
+        _ => parse(word),
+    }
+    .map_err(|_| error(word))
+}
+
 /// Reads a time where no word of tc is meant: as [`parse`], and `m` or `min` and `h`.
 ///
 /// # Errors

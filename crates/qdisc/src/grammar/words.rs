@@ -198,7 +198,7 @@ impl<'a> Words<'a> {
             .ok_or_else(|| self.illegal(option, word, expected))
     }
 
-    /// A time in whole nanoseconds that fits 63 bits.
+    /// A time in whole nanoseconds that fits 63 bits, a bare number in microseconds.
     pub(crate) fn long_nanos(
         &mut self,
         option: &str,
@@ -206,9 +206,28 @@ impl<'a> Words<'a> {
     ) -> Result<Duration, ParseError> {
         let word = self.value(option, expected)?;
         self.tell(option, surprise::time(word));
-        tc_time::parse(word)
-            .ok()
-            .filter(|time| time.as_nanos() <= i64::MAX as u128)
+        self.within_63_bits(option, word, expected, tc_time::parse(word).ok())
+    }
+
+    /// The same, a bare number in nanoseconds, as tc's `get_time64`.
+    pub(crate) fn bare_nanos(
+        &mut self,
+        option: &str,
+        expected: &str,
+    ) -> Result<Duration, ParseError> {
+        let word = self.value(option, expected)?;
+        self.tell(option, surprise::nanos(word));
+        self.within_63_bits(option, word, expected, tc_time::parse_nanos(word).ok())
+    }
+
+    fn within_63_bits(
+        &self,
+        option: &str,
+        word: &str,
+        expected: &str,
+        time: Option<Duration>,
+    ) -> Result<Duration, ParseError> {
+        time.filter(|time| time.as_nanos() <= i64::MAX as u128)
             .ok_or_else(|| self.illegal(option, word, expected))
     }
 

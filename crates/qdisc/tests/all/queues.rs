@@ -108,6 +108,25 @@ fn the_weight_the_probability_and_the_cell_of_red() {
     assert_eq!(seen, 52);
 }
 
+/// As iproute2 6.1 reads them: a bare number is of microseconds behind `delay`, and of nanoseconds behind `slot`.
+#[test]
+fn bare_numbers_of_netem_have_two_units() {
+    for (line, shown) in [
+        ("netem delay 1000", "delay 1ms"),
+        ("netem slot 1000 2000", "slot 1us 2us"),
+        ("netem slot 1us 0x7d0", "slot 1us 2us"),
+        (
+            "netem delay 10ms slot distribution normal 5000000 7",
+            "delay 10ms slot distribution 5ms 7ns",
+        ),
+    ] {
+        let text = show::text(&grammar::parse(line).unwrap().spec.configure(&DEVICE));
+        assert_eq!(text, format!("qdisc netem 1: root refcnt 2 limit 1000 {shown}"), "{line}");
+    }
+    let refused = grammar::parse("netem slot 1us 16").unwrap_err();
+    assert_eq!(refused.refused_by(), RefusedBy::Tc);
+}
+
 /// What newer ones of iproute2 take, or read to the nanosecond.
 const NEWER: [&str; 3] = ["seed", "5ns", "100us 10us"];
 

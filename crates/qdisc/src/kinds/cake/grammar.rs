@@ -50,6 +50,7 @@ impl Grammar for Options {
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
         let mut options = Options::default();
+        let mut round_trip = None;
         while let Some(word) = words.next() {
             match word {
                 "bandwidth" => {
@@ -89,7 +90,15 @@ impl Grammar for Options {
                 "conservative" => (options.atm, options.overhead) = (Some(Atm::Atm), Some(48)),
                 // tc knows it, and does nothing.
                 "via-ethernet" => {}
-                other => named(other, &mut options, words)?,
+                other => {
+                    if ROUND_TRIPS.iter().any(|(name, _)| *name == other)
+                        && let Some(first) = round_trip.replace(other)
+                    {
+                        let message = format!("{first} says the round trip already");
+                        return Err(words.refuse(RefusedBy::Tc, message));
+                    }
+                    named(other, &mut options, words)?;
+                }
             }
         }
         Ok(options)

@@ -206,17 +206,17 @@ fn slots(words: &mut Words<'_>, options: &mut Options) -> Result<(), ParseError>
     let distance = if words.peek() == Some("distribution") {
         words.next();
         options.slot_distribution = Some(distribution(words)?);
-        let mean = words.long_nanos("slot's mean distance", TIME)?;
-        let deviation = words.long_nanos("slot's deviation", TIME)?;
+        let mean = words.bare_nanos("slot's mean distance", TIME)?;
+        let deviation = words.bare_nanos("slot's deviation", TIME)?;
         if deviation.is_zero() {
             let message = format!("no distribution without a deviation: {TIME}");
             return Err(words.refuse(RefusedBy::Tc, message));
         }
         Distance::Distributed(mean, deviation)
     } else {
-        let least = words.long_nanos("slot", TIME)?;
+        let least = words.bare_nanos("slot", TIME)?;
         let most = if words.number_follows() {
-            words.long_nanos("slot's greatest distance", TIME)?
+            words.bare_nanos("slot's greatest distance", TIME)?
         } else {
             least
         };
