@@ -52,11 +52,33 @@ fn shown_as_tc_shows_them() {
         assert_eq!(shown(line), expected, "{line}");
     }
     let fq = shown("fq nopacing maxrate 10mbit buckets 1000 ce_threshold 4ms horizon_cap");
-    for part in ["orphan_mask 1023 nopacing bands 3", "maxrate 10Mbit", "buckets 512"] {
+    for part in ["orphan_mask 1023 nopacing bands 3", "maxrate 10Mbit", "buckets 1024"] {
         assert!(fq.contains(part), "{fq}");
     }
     assert!(fq.contains("refill_delay 40ms ce_threshold 4ms timer_slack 10us"), "{fq}");
     assert!(fq.ends_with("horizon 10s horizon_cap offload_horizon 0us"), "{fq}");
+}
+
+/// As iproute2 6.1 and Linux 7.2 answer.
+#[test]
+fn corners_of_fq_and_tbf() {
+    for (line, part) in [
+        ("fq buckets 3", "buckets 4 "),
+        ("fq buckets 131073", "buckets 262144 "),
+        ("fq buckets 0", "buckets 1024 "),
+        ("tbf rate 10mbit burst 32kb latency 0ms limit 10kb", " limit 10Kb"),
+        ("tbf rate 10mbit burst 32kb limit 0 latency 5ms", " lat 5ms"),
+    ] {
+        assert!(shown(line).contains(part), "{line}: {}", shown(line));
+    }
+    for (line, by) in [
+        ("fq buckets 1", RefusedBy::Kernel),
+        ("fq buckets 262145", RefusedBy::Kernel),
+        ("tbf rate 10mbit burst 32kb limit 10kb latency 0ms", RefusedBy::Tc),
+        ("tbf rate 10mbit burst 32kb latency 5ms limit 0", RefusedBy::Tc),
+    ] {
+        assert_eq!(grammar::parse(line).unwrap_err().refused_by(), by, "{line}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ pub(super) const QUANTUM: &str = "give 1 to 1048576 bytes, such as 3028";
 pub(super) const RATE: &str = "give a rate of at most 34359738360bit, such as 100mbit";
 pub(super) const TIME: &str = "give a time in s, ms or us, such as 40ms";
 pub(super) const SLACK: &str = "give a time of at most 4294967295ns, such as 10us";
-pub(super) const BUCKETS: &str = "give a number from 1 to 262144, such as 1024";
+pub(super) const BUCKETS: &str = "give a number from 2 to 262144, such as 1024";
 pub(super) const PRIOMAP: &str =
     "give 16 bands from 0 to 2, such as 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1";
 pub(super) const WEIGHTS: &str = "give 3 numbers of bytes from 65536 to 2147483647";
@@ -36,7 +36,7 @@ pub(super) const ABOUT: About = About {
         Parameter::new(
             &["buckets"],
             BUCKETS,
-            "the size of Linux's hash table, rounded down to a power of two; flows share none",
+            "the size of Linux's hash table, rounded up to a power of two; flows share none",
         ),
         Parameter::new(
             &["orphan_mask"],

@@ -31,11 +31,12 @@ impl Grammar for Options {
                 "orphan_mask" => options.orphan_mask = Some(words.number(word, "give a number")?),
                 "buckets" => {
                     let buckets = words.number(word, BUCKETS)?;
-                    if buckets == 0 || buckets > MAX_BUCKETS {
+                    if buckets == 1 || buckets > MAX_BUCKETS {
                         return Err(words.kernel_refuses(word, BUCKETS));
                     }
-                    // tc sends the logarithm.
-                    options.buckets = Some(1 << buckets.ilog2());
+                    // tc sends the logarithm, rounded up.
+                    let buckets = words.unless_zero(word, buckets);
+                    options.buckets = buckets.map(u32::next_power_of_two);
                 }
                 "quantum" => {
                     let quantum = words.number(word, QUANTUM)?;

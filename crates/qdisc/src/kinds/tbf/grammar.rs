@@ -24,6 +24,11 @@ impl Grammar for Options {
             let refusal = words.refuse(RefusedBy::Tc, format!("{word} is given twice"));
             if given { Err(refusal) } else { Ok(()) }
         };
+        let both = |words: &Words<'_>, other: bool| {
+            let message = "limit and latency say the same; give one of them";
+            let refusal = words.refuse(RefusedBy::Tc, message.to_owned());
+            if other { Err(refusal) } else { Ok(()) }
+        };
         while let Some(word) = words.next() {
             match word {
                 "rate" => {
@@ -44,20 +49,18 @@ impl Grammar for Options {
                 }
                 "limit" => {
                     twice(words, word, limit.is_some())?;
+                    both(words, latency.is_some())?;
                     limit = Some(words.size(word, LIMIT)?).filter(|limit| *limit > 0);
                 }
                 "latency" => {
                     twice(words, word, latency.is_some())?;
+                    both(words, limit.is_some())?;
                     latency = Some(words.time(word, LATENCY)?).filter(|time| !time.is_zero());
                 }
                 "linklayer" => words.ethernet_only(word)?,
                 "overhead" | "mpu" => return Err(words.no_framing(word)),
                 "leaf" => leaf = Some(parse_leaf("tbf", words)?),
                 unknown => return Err(unknown_option::<Self>(unknown, words)),
-            }
-            if limit.is_some() && latency.is_some() {
-                let message = "limit and latency say the same; give one of them";
-                return Err(words.refuse(RefusedBy::Tc, message.to_owned()));
             }
         }
 
