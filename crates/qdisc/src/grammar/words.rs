@@ -188,11 +188,11 @@ impl<'a> Words<'a> {
         Ok(Duration::from_micros(self.micros(option, expected)?.into()))
     }
 
-    /// A time in whole nanoseconds that fits 32 bits.
+    /// A time in whole nanoseconds that fits 32 bits, a bare number in nanoseconds, as tc's `get_time64`.
     pub(crate) fn nanos(&mut self, option: &str, expected: &str) -> Result<Duration, ParseError> {
         let word = self.value(option, expected)?;
-        self.tell(option, surprise::time(word));
-        tc_time::parse(word)
+        self.tell(option, surprise::nanos(word));
+        tc_time::parse_nanos(word)
             .ok()
             .filter(|time| time.as_nanos() <= u128::from(u32::MAX))
             .ok_or_else(|| self.illegal(option, word, expected))

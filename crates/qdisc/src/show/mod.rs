@@ -244,6 +244,18 @@ pub(crate) fn whole_micros(time: Duration) -> u32 {
     u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
 }
 
+/// A time to the nanosecond, three significant digits, as tc shows such (`sprint_time64`).
+pub(crate) fn format_nanos(time: Duration) -> String {
+    let nanos = time.as_nanos() as f64;
+    let (unit, name) = match time.as_nanos() {
+        1_000_000_000.. => (1e9, "s"),
+        1_000_000.. => (1e6, "ms"),
+        1_000.. => (1e3, "us"),
+        _ => (1.0, "ns"),
+    };
+    format!("{}{name}", format_g(nanos / unit, 3))
+}
+
 /// The bytes per second of a rate, as tc writes rates into JSON.
 pub(crate) fn per_second(rate: Rate) -> u64 {
     rate.as_bits_per_second() / 8

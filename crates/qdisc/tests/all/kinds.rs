@@ -66,6 +66,11 @@ fn corners_of_fq_and_tbf() {
         ("fq buckets 3", "buckets 4 "),
         ("fq buckets 131073", "buckets 262144 "),
         ("fq buckets 0", "buckets 1024 "),
+        ("fq timer_slack 16", " timer_slack 16ns "),
+        ("fq timer_slack 1500ns", " timer_slack 1.5us "),
+        ("fq refill_delay 1ms", " refill_delay 10ms "),
+        ("fq refill_delay 0", " refill_delay 0us "),
+        ("fq low_rate_threshold 0", " initial_quantum 15140b refill_delay 40ms "),
         ("tbf rate 10mbit burst 32kb latency 0ms limit 10kb", " limit 10Kb"),
         ("tbf rate 10mbit burst 32kb limit 0 latency 5ms", " lat 5ms"),
     ] {

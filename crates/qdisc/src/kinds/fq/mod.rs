@@ -17,6 +17,7 @@ use dualq_units::{Instant, Rate};
 
 use self::discipline::Fq;
 use crate::kinds::Kind;
+use crate::kinds::pie::TICK;
 use crate::{Device, Discipline, FlowPacket};
 
 /// By how much a timer may be late by default.
@@ -123,13 +124,18 @@ impl Config {
             initial_quantum: options.initial_quantum.unwrap_or(self.initial_quantum),
             max_rate: options.max_rate.or(self.max_rate),
             low_rate_threshold: options.low_rate_threshold.unwrap_or(self.low_rate_threshold),
-            refill_delay: options.refill_delay.unwrap_or(self.refill_delay),
+            refill_delay: options.refill_delay.map_or(self.refill_delay, in_ticks),
             ce_threshold: options.ce_threshold.or(self.ce_threshold),
             timer_slack: options.timer_slack.unwrap_or(self.timer_slack),
             horizon: options.horizon.unwrap_or(self.horizon),
             horizon_drop: options.horizon_drop.unwrap_or(self.horizon_drop),
         }
     }
+}
+
+/// As Linux keeps it.
+fn in_ticks(delay: Duration) -> Duration {
+    TICK * u32::try_from(delay.as_nanos().div_ceil(TICK.as_nanos())).unwrap_or(u32::MAX)
 }
 
 impl Kind for Options {

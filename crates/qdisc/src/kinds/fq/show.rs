@@ -2,13 +2,20 @@
 
 use std::fmt::{self, Write as _};
 
-use dualq_units::Bytes;
 use dualq_units::tc_time::format_micros;
+use dualq_units::{Bytes, Rate};
 use serde_json::{Map, Value, json};
 
 use super::{BANDS, Config, Stats};
 use crate::kinds::{Counted, Shown};
-use crate::show::whole_micros;
+use crate::show::{format_nanos, whole_micros};
+
+impl Config {
+    /// tc tells of none that is 0.
+    fn told_threshold(&self) -> Option<Rate> {
+        Some(self.low_rate_threshold).filter(|rate| rate.as_bits_per_second() > 0)
+    }
+}
 
 impl Shown for Config {
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,19 +39,17 @@ impl Shown for Config {
         if let Some(rate) = self.max_rate {
             write!(f, "maxrate {rate} ")?;
         }
-        write!(
-            f,
-            "low_rate_threshold {} refill_delay {} ",
-            self.low_rate_threshold,
-            format_micros(whole_micros(self.refill_delay))
-        )?;
+        if let Some(rate) = self.told_threshold() {
+            write!(f, "low_rate_threshold {rate} ")?;
+        }
+        write!(f, "refill_delay {} ", format_micros(whole_micros(self.refill_delay)))?;
         if let Some(threshold) = self.ce_threshold {
             write!(f, "ce_threshold {} ", format_micros(whole_micros(threshold)))?;
         }
         write!(
             f,
             "timer_slack {} horizon {} horizon_{} offload_horizon 0us",
-            format_micros(whole_micros(self.timer_slack)),
+            format_nanos(self.timer_slack),
             format_micros(whole_micros(self.horizon)),
             if self.horizon_drop { "drop" } else { "cap" }
         )
@@ -69,7 +74,9 @@ impl Shown for Config {
         if let Some(rate) = self.max_rate {
             put("maxrate", (rate.as_bits_per_second() / 8).into());
         }
-        put("low_rate_threshold", (self.low_rate_threshold.as_bits_per_second() / 8).into());
+        if let Some(rate) = self.told_threshold() {
+            put("low_rate_threshold", (rate.as_bits_per_second() / 8).into());
+        }
         put("refill_delay", whole_micros(self.refill_delay).into());
         if let Some(threshold) = self.ce_threshold {
             put("ce_threshold", whole_micros(threshold).into());

@@ -9,19 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{CERTAIN, Chance, Config, Distance, Framing, Loss, Slots, Stats};
 use crate::grammar::write_option;
 use crate::kinds::{Counted, Shown};
-use crate::show::{self, per_second, six_digits};
-
-/// A time to the nanosecond, three significant digits, as tc shows such.
-fn time(span: Duration) -> String {
-    let nanos = span.as_nanos() as f64;
-    let (unit, name) = match span.as_nanos() {
-        1_000_000_000.. => (1e9, "s"),
-        1_000_000.. => (1e6, "ms"),
-        1_000.. => (1e3, "us"),
-        _ => (1.0, "ns"),
-    };
-    format!("{}{name}", format_g(nanos / unit, 3))
-}
+use crate::show::{self, format_nanos, per_second, six_digits};
 
 fn fraction(loss: u32) -> f64 {
     f64::from(loss) / f64::from(u32::MAX)
@@ -61,9 +49,9 @@ impl Shown for Config {
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "limit {}", self.limit)?;
         if !self.delay.is_zero() {
-            write!(f, " delay {}", time(self.delay))?;
+            write!(f, " delay {}", format_nanos(self.delay))?;
             if !self.jitter.is_zero() {
-                write!(f, "  {}", time(self.jitter))?;
+                write!(f, "  {}", format_nanos(self.jitter))?;
                 write_correlation(f, self.delay_correlation)?;
             }
         }
@@ -91,10 +79,15 @@ impl Shown for Config {
         if let Some(Slots { distance, packets, bytes }) = self.slots {
             match distance {
                 Distance::Uniform(least, most) => {
-                    write!(f, " slot {} {}", time(least), time(most))?;
+                    write!(f, " slot {} {}", format_nanos(least), format_nanos(most))?;
                 }
                 Distance::Distributed(mean, deviation) => {
-                    write!(f, " slot distribution {} {}", time(mean), time(deviation))?;
+                    write!(
+                        f,
+                        " slot distribution {} {}",
+                        format_nanos(mean),
+                        format_nanos(deviation)
+                    )?;
                 }
             }
             write_option(f, "packets", Some(packets).filter(|packets| *packets != 0))?;
