@@ -56,9 +56,9 @@ impl Output {
         };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
+        // An interrupt has the same exit status, whether something is to go or not.
+        interrupt::handle();
         if let Some(file) = nameless(folder) {
-            // An interrupt has the same exit status, whether something is to go or not.
-            interrupt::handle();
             keep(&file).map_err(|error| cannot(&error))?;
             return Ok(Self::Nameless(file, path.to_owned()));
         }

@@ -143,8 +143,6 @@ fn events_are_of_one_run_and_in_nobodys_way() {
         assert!(std::time::Instant::now() < deadline, "it made no file");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    // The handler is set right after the file is made.
-    std::thread::sleep(std::time::Duration::from_millis(200));
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
