@@ -121,14 +121,15 @@ fn of_option(command: &Command, option: &str) -> Result<String, Failure> {
         [short] => arg.get_short() == Some(*short),
         _ => arg.get_long() == Some(name),
     };
-    let shown = || command.get_subcommands().filter(|command| !command.is_hide_set());
-    let has = |command: &Command| {
+    let shown = shown_below(command, "");
+    let has = |(name, command): &(String, &Command)| {
         let arg = command.get_arguments().find(is_it)?;
-        Some((command.get_name().to_owned(), arg.get_help()?.to_string()))
+        Some((name.clone(), arg.get_help()?.to_string()))
     };
-    let found: Vec<(String, String)> = shown().filter_map(has).collect();
+    let found: Vec<(String, String)> = shown.iter().filter_map(has).collect();
     if found.is_empty() {
-        let longs = shown().flat_map(Command::get_arguments).filter_map(Arg::get_long);
+        let all = shown.iter().flat_map(|(_, command)| command.get_arguments());
+        let longs = all.filter_map(Arg::get_long);
         let longs: Vec<String> = longs.map(|long| format!("--{long}")).collect();
         let longs: Vec<&str> = longs.iter().map(String::as_str).collect();
         let hint = did_you_mean(&format!("--{name}"), &longs);
@@ -143,6 +144,18 @@ fn of_option(command: &Command, option: &str) -> Result<String, Failure> {
     Ok(format!(
         "{option} is an option of\n{list}\nAll options of one of them: dualq help COMMAND\n"
     ))
+}
+
+/// The commands below one, each by the words that call it, and those below these.
+fn shown_below<'c>(command: &'c Command, words: &str) -> Vec<(String, &'c Command)> {
+    let mut all = Vec::new();
+    for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+        let words = format!("{words} {}", command.get_name()).trim_start().to_owned();
+        let below = shown_below(command, &words);
+        all.push((words, command));
+        all.extend(below);
+    }
+    all
 }
 
 /// Where else something of this name is.

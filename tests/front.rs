@@ -112,10 +112,12 @@ fn help_is_of_commands_too() {
 fn help_is_of_options_too() {
     for option in ["--rate", "--rate=50mbit"] {
         let said = stdout(&["help", option]);
-        assert!(said.contains("\n  doctor   The rate of the bottleneck"), "{said}");
+        assert!(said.contains("\n  doctor     The rate of the bottleneck"), "{said}");
         assert!(said.contains("\n  plan     ") && !said.contains("\n  explain"), "{said}");
     }
     assert!(stdout(&["help", "-o"]).contains("\n  report  The HTML file to write"));
+    // Commands have commands.
+    assert!(stdout(&["help", "--etc"]).contains("\n  kernel exec  A folder to be /etc"));
     let (said, status) = refused(Path::new("."), &["help", "--rtae"]);
     assert!(said.contains("no command has an option --rtae; did you mean \"--rate\"?"), "{said}");
     assert_eq!(status, Some(2));
