@@ -31,22 +31,11 @@ impl Leftover {
     }
 }
 
-/// While this is there, an interrupt closes a pipe, whose other end tells a reader to stop. Another one ends the program.
-/// It stays until all is reported: the writer's end may be seen before the interrupt that ended it.
-pub(crate) struct StopsReading(());
-
-impl StopsReading {
-    pub(crate) fn by_closing(pipe: OwnedFd) -> Self {
-        *READING.lock().unwrap_or_else(PoisonError::into_inner) = Some(pipe);
-        handle();
-        Self(())
-    }
-}
-
-impl Drop for StopsReading {
-    fn drop(&mut self) {
-        READING.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
+/// From now on the first interrupt closes a pipe, whose other end tells a reader to stop. Another one ends the program. It is so
+/// until the program ends: the writer's end may be seen, and all be reported, before the interrupt that ended it.
+pub(crate) fn stops_reading_by_closing(pipe: OwnedFd) {
+    *READING.lock().unwrap_or_else(PoisonError::into_inner) = Some(pipe);
+    handle();
 }
 
 /// Whether the first interrupt is to end a work, and whether it came.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::interrupt::StopsReading;
+use crate::interrupt;
 
 /// An interrupt from the keyboard reaches the writer as well, which then hands over what it still holds and ends. One that
 /// does not end is read for so long.
@@ -23,7 +23,6 @@ pub(crate) struct Live {
     interrupted: Arc<AtomicBool>,
     /// When the reading ends at the latest.
     deadline: Option<Instant>,
-    _stops: StopsReading,
 }
 
 impl Live {
@@ -32,8 +31,8 @@ impl Live {
         let (stop, closed_by_interrupt) = rustix::pipe::pipe()?;
         let interrupted = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&interrupted);
-        let stops = StopsReading::by_closing(closed_by_interrupt);
-        Ok((Self { input, stop, interrupted, deadline: None, _stops: stops }, told))
+        interrupt::stops_reading_by_closing(closed_by_interrupt);
+        Ok((Self { input, stop, interrupted, deadline: None }, told))
     }
 }
 
