@@ -10,7 +10,7 @@ use dualq_report::words::printable;
 
 use crate::cli::module::{BuildArgs, InstallArgs, ModuleCommand, RemoveArgs, StatusArgs};
 use crate::cli::{Failure, note};
-use crate::output::print;
+use crate::output::{print, shell_word};
 use crate::progress::Stages;
 use crate::report;
 
@@ -42,7 +42,7 @@ fn build(args: &BuildArgs) -> Result<(), Failure> {
     let text = match built? {
         Built::New(folder) => {
             // Root has another home.
-            let path = folder.path().display();
+            let path = shell_word(&folder.path().to_string_lossy());
             let install = format!("sudo dualq module install --from {path}");
             format!("{} is built; next: {install}\n", title(&folder))
         }

@@ -337,6 +337,15 @@ pub(crate) fn cannot_print(error: &io::Error) -> Failure {
     }
 }
 
+/// A word of a command to type: quoted where a shell would read it otherwise.
+pub(crate) fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 /// How many columns a table on standard output may have: what `COLUMNS` says, else the terminal's; none if it is no terminal,
 /// for programs look for one line a row.
 pub(crate) fn width() -> Option<usize> {

@@ -4,7 +4,6 @@ mod files;
 
 use std::collections::{BTreeMap, HashSet};
 use std::env;
-use std::ffi::OsString;
 use std::io;
 use std::iter;
 use std::path::{Path, PathBuf};
@@ -22,7 +21,7 @@ use crate::cli::run::RunArgs;
 use crate::cli::{Failure, note, note_qdiscs, note_units};
 use crate::examples;
 use crate::input;
-use crate::output::{self, print, print_as_it_is};
+use crate::output::{self, print, print_as_it_is, shell_word};
 use crate::progress::Steps;
 use crate::watched::{self, Watched};
 use crate::world;
@@ -186,21 +185,11 @@ pub(crate) fn name_by_settings(results: &mut Results, otherwise: &str) {
     };
 }
 
-/// What makes what this call writes.
+/// What makes what this call writes: the program, and the call as its user typed it.
 pub(crate) fn origin() -> Origin {
-    let command = own_words(env::args_os().skip(1));
-    Origin { program: PROGRAM.to_owned(), command, ..Origin::default() }
-}
-
-/// The call as its user typed it.
-fn own_words(args: impl Iterator<Item = OsString>) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=%+@".contains(c);
-    let quoted = |word: String| match word.chars().all(plain) && !word.is_empty() {
-        true => word,
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    let words: Vec<String> = args.map(|arg| quoted(arg.to_string_lossy().into_owned())).collect();
-    format!("dualq {}", words.join(" "))
+    let words = env::args_os().skip(1).map(|word| shell_word(&word.to_string_lossy()));
+    let words: Vec<String> = iter::once("dualq".to_owned()).chain(words).collect();
+    Origin { program: PROGRAM.to_owned(), command: words.join(" "), ..Origin::default() }
 }
 
 /// A note is no error.

@@ -154,7 +154,7 @@ fn words_are_found_whole() {
 #[test]
 fn typing_errors_have_an_answer() {
     let here = Path::new(".");
-    let answers: [(&[&str], &str, i32); 34] = [
+    let answers: [(&[&str], &str, i32); 35] = [
         (&["help", "buferbloated"], "no command is called \"buferbloated\"", 2),
         (&["examples", "narow-vps"], "did you mean \"narrow-vps\"?", 2),
         (&["run", "narow-vps"], "did you mean \"narrow-vps\"?", 1),
@@ -190,6 +190,7 @@ fn typing_errors_have_an_answer() {
             1,
         ),
         (&["apply", "nowhere.toml"], "; `dualq plan -o nowhere.toml` makes one", 1),
+        (&["apply", "my plän.toml"], "; `dualq plan -o 'my plän.toml'` makes one", 1),
         (
             &["apply", "--dry-run", "README.md"],
             "README.md is no plan, which `dualq plan -o plan.toml` makes",

@@ -25,7 +25,7 @@ use crate::cli::apply::{
     WatchOverArgs,
 };
 use crate::cli::{Failure, note};
-use crate::output::print;
+use crate::output::{print, shell_word};
 use crate::{report, verify};
 
 /// How often `dualq status --watch` looks.
@@ -277,7 +277,10 @@ pub(crate) fn read(path: &Path) -> Result<Plan, Failure> {
     let shown = path.display();
     read.map_err(|error| {
         let hint = match error.kind() {
-            io::ErrorKind::NotFound => format!("; `dualq plan -o {shown}` makes one"),
+            io::ErrorKind::NotFound => {
+                let word = shell_word(&path.to_string_lossy());
+                format!("; `dualq plan -o {word}` makes one")
+            }
             _ => String::new(),
         };
         Failure::Run(format!("cannot read the plan {shown}: {}{hint}", plain(&error)))

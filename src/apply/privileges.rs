@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use crate::cli::Failure;
+use crate::output::shell_word;
 
 /// `CAP_NET_ADMIN` (capabilities(7)).
 const NET_ADMIN: u64 = 1 << 12;
@@ -30,16 +31,11 @@ pub(crate) fn check_reading(command: &str, state: &Path) -> Result<(), Failure> 
     }
 }
 
-/// This very call, by root. Words that a shell would read otherwise are quoted.
+/// This very call, by root.
 fn as_root() -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
-    let words = std::env::args_os().skip(1).map(|word| {
-        let word = word.to_string_lossy();
-        match !word.is_empty() && word.chars().all(plain) {
-            true => word.into_owned(),
-            false => format!("'{}'", word.replace(char::is_control, "?").replace('\'', "'\\''")),
-        }
-    });
+    let words = std::env::args_os()
+        .skip(1)
+        .map(|word| shell_word(&word.to_string_lossy().replace(char::is_control, "?")));
     ["sudo dualq".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 

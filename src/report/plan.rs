@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 
 use super::wrapped;
+use crate::output::shell_word;
 use crate::predict::Prediction;
 
 /// The version of the JSON document's form.
@@ -210,6 +211,6 @@ pub(crate) fn json(plan: &Plan, predictions: &[Prediction]) -> String {
 
 /// What is to be said once a plan is in a file.
 pub(crate) fn written(path: &Path) -> String {
-    let path = path.display();
-    format!("\nNothing is changed yet. The plan is in {path}: sudo dualq apply {path}\n")
+    let (path, word) = (path.display(), shell_word(&path.to_string_lossy()));
+    format!("\nNothing is changed yet. The plan is in {path}: sudo dualq apply {word}\n")
 }

@@ -10,7 +10,7 @@ use dualq_worlds::ScenarioRuns;
 
 use crate::cli::Failure;
 use crate::cli::sweep::SweepArgs;
-use crate::output::{self, Named, print, print_as_it_is};
+use crate::output::{self, Named, print, print_as_it_is, shell_word};
 use crate::run::{PROGRAM, name_by_settings};
 use crate::stored::stem;
 
@@ -55,7 +55,7 @@ pub(super) fn show(args: &SweepArgs, folder: &Folder, record: &Record) -> Result
         let style = Style { width: output::width(), colour: output::colours(), graphs: false };
         print_as_it_is(&mut stdout, &text::write(&report, &style))?;
     } else {
-        let folder = folder.path().display();
+        let folder = shell_word(&folder.path().to_string_lossy());
         print(
             &mut stdout,
             &format!(
