@@ -141,7 +141,7 @@ fn resolve(args: &MtuArgs) -> Result<Vec<SocketAddr>, Failure> {
 
 /// What this machine knows of the way to an address.
 fn local(to: SocketAddr) -> Result<Local, String> {
-    let way = Netlink::open().and_then(|mut netlink| netlink.way_to(to.ip()));
+    let way = Netlink::open().and_then(|mut netlink| netlink.way_to_socket(to));
     let way = way.map_err(|error: NetlinkError| error.to_string())?;
     let cut = |mtu: u32| u16::try_from(mtu).unwrap_or(u16::MAX);
     Ok(Local {

@@ -1,6 +1,6 @@
 //! Routes of both families, and which of them the kernel chooses.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 
@@ -197,10 +197,25 @@ impl Netlink {
     /// # Errors
     /// If there is no way.
     pub fn way_to(&mut self, to: IpAddr) -> Result<Way, NetlinkError> {
+        self.way_to_socket(SocketAddr::new(to, 0))
+    }
+
+    /// The same, where an address of one link alone is there on the interface that it names (`fe80::1%eth1`, RFC 4007): every interface
+    /// has such addresses.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn way_to_socket(&mut self, to: SocketAddr) -> Result<Way, NetlinkError> {
+        let interface = match to {
+            SocketAddr::V6(v6) => Some(v6.scope_id()).filter(|index| *index != 0),
+            SocketAddr::V4(_) => None,
+        };
+        let to = to.ip();
         let mut header = vec![0; HEADER];
         (header[0], header[1]) = (header::family(to), if to.is_ipv4() { 32 } else { 128 });
         let mut question = Writer::after(header);
         question.put(RTA_DST, &octets(to));
+        question.u32_if(RTA_OIF, interface);
         let what = || format!("find a way to {to}");
         let answer = self.route.ask(RTM_GETROUTE, 0, &question.finish());
         let answer = answer.map_err(|failure| failure.of(what()))?;

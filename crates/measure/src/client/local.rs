@@ -1,7 +1,7 @@
 //! This host's own queue: whether packets wait in it while it sends.
 
 use std::fs;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use dualq_netlink::{Link, Netlink, Queue};
@@ -27,9 +27,9 @@ pub(super) struct Local {
 
 impl Local {
     /// Nothing if the kernel does not tell.
-    pub(super) fn open(to: IpAddr) -> Option<Self> {
+    pub(super) fn open(to: SocketAddr) -> Option<Self> {
         let mut netlink = Netlink::open().ok()?;
-        let link = netlink.way_to(to).ok()?.link;
+        let link = netlink.way_to_socket(to).ok()?.link;
         let queues = netlink.qdiscs(link.index).ok()?;
         let qdisc = root(&queues)?.kind.clone();
         Some(Self { netlink, link, qdisc })

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The largest packets each way; nothing where it is not known what the interface sends, or where no answer comes.
 pub(super) fn largest(to: SocketAddr, cookie: Cookie) -> Result<Option<PathMtu>, MeasureError> {
-    let way = Netlink::open().and_then(|mut netlink| netlink.way_to(to.ip()));
+    let way = Netlink::open().and_then(|mut netlink| netlink.way_to_socket(to));
     let Ok(way) = way else { return Ok(None) };
     let interface = way.link.mtu.min((LONGEST_DATAGRAM + HEADERS) as u32) as u16;
     let options = Options {

@@ -176,8 +176,7 @@ impl Course<'_> {
         let at_first: Vec<&Track> = board.flows().collect();
         far.prepare(far::Stage { direction, flows: &at_first, most: bounds.most })?;
         // A host whose own queues are not told has none that are known.
-        let mut local =
-            Local::open(far.address().ip()).filter(|_| direction != Direction::Download);
+        let mut local = Local::open(far.address()).filter(|_| direction != Direction::Download);
         let options = self.options;
         let on_progress = &mut *self.on_progress;
         let probes = &mut *self.probes;

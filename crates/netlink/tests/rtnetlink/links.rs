@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV6, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
@@ -218,5 +218,15 @@ fn the_way_to_an_address() {
         assert_eq!((neighbour.link.name.as_str(), neighbour.gateway), ("d0", None));
         let far = netlink.way_to(Ipv4Addr::new(198, 51, 100, 1).into()).unwrap();
         assert_eq!((far.link.mtu, far.gateway, far.mtu), (1500, Some(router.into()), None));
+
+        // Both interfaces have a route to addresses of their link.
+        let local = |last| Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last);
+        for (last, index) in [(1, link.index), (2, other.index)] {
+            netlink.add_address(index, local(last), 64).unwrap();
+        }
+        for index in [link.index, other.index] {
+            let way = netlink.way_to_socket(SocketAddrV6::new(local(7), 0, 0, index).into());
+            assert_eq!(way.unwrap().link.index, index);
+        }
     });
 }
