@@ -158,8 +158,9 @@ impl<P: Packet> Path<P> {
         // With what most paths begin, the loop of `pass` costs more than the element.
         match self.elements.get_mut(place) {
             Some(Element::Queue(queue)) => {
-                queue.enqueue(now, packet, around);
-                self.has_queued(place);
+                if queue.enqueue(now, packet, around) {
+                    self.has_queued(place);
+                }
             }
             Some(Element::Delay(delay)) => {
                 if delay.push(now, packet) {
@@ -185,7 +186,8 @@ impl<P: Packet> Path<P> {
         }
     }
 
-    /// The queue at `place` has taken in a packet: if it had none, it is asked at once.
+    /// The queue at `place` has taken in a packet: if it had none, it is asked at once. One that has dropped what came is not asked, for an empty one that
+    /// is asked is idle: `red` would forget its average (Linux: `htb_enqueue`, which makes no class of an empty queue active).
     #[inline]
     fn has_queued(&mut self, place: usize) {
         if self.due[place] == u64::MAX {
@@ -314,8 +316,9 @@ impl<P: Packet> Path<P> {
         while let Some(element) = self.elements.get_mut(place) {
             match element {
                 Element::Queue(queue) => {
-                    queue.enqueue(now, packet, around);
-                    self.has_queued(place);
+                    if queue.enqueue(now, packet, around) {
+                        self.has_queued(place);
+                    }
                     return None;
                 }
                 Element::Delay(delay) if delay.passes(&packet) => {}

@@ -126,17 +126,23 @@ impl<P: Packet> Queue<P> {
         self.shaper = self.shaper.with_rate(rate);
     }
 
-    /// Takes in a packet. Inlined, as it is large to hand on.
+    /// Takes in a packet. Returns whether it waits now, or something of it. Inlined, as it is large to hand on.
     #[inline(always)]
-    pub(crate) fn enqueue(&mut self, now: Instant, packet: P, around: &mut impl Environment<P>) {
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Instant,
+        packet: P,
+        around: &mut impl Environment<P>,
+    ) -> bool {
         self.update(now);
         if let Some(number) = self.observed {
             around.arrived(number, now, &packet);
         }
         let (observed, clock) = (self.observed, self.clock(now));
-        self.discipline.enqueue(clock, packet, &mut move |dropped| {
+        let queued = self.discipline.enqueue(clock, packet, &mut move |dropped| {
             lose(observed, now, dropped, around);
         });
+        queued > 0
     }
 
     /// The next packet that the link sends at `now`, if its tokens allow one, goes to `out`, where it is looked at: packets are large to

@@ -354,3 +354,19 @@ fn a_disciplines_clock_is_its_own() {
     assert_eq!(times(0).len(), 2);
     assert_eq!(times(0), times(500));
 }
+
+/// As in the world `kernel` behind `red`, which the next packet finds as full as the last one left it.
+#[test]
+fn an_empty_queue_that_drops_what_comes_is_not_asked_for_it() {
+    let line =
+        "red limit 84000 min 10500 max 31500 avpkt 1500 bandwidth 990Mbit probability 0.00001";
+    let mut frames: Vec<_> = (0..60).map(|number| (0, single(number, 1514))).collect();
+    // The average falls by an eighth with each of these, and not by the time between.
+    frames.extend((1..4).map(|number| (number * 1_000_000, single(100, 1514))));
+    let (arrived, _) = through(queue(line, 990), &frames);
+    let late = arrived
+        .iter()
+        .filter(|(_, frame)| frame.number == 100)
+        .map(|(at, _)| at.as_nanos() / 1_000_000);
+    assert_eq!(late.collect::<Vec<_>>(), [3]);
+}
