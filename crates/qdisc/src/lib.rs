@@ -12,6 +12,7 @@ mod device;
 mod discipline;
 mod packet;
 mod qdisc;
+mod timer;
 mod turns;
 
 pub use device::Device;

@@ -1,6 +1,6 @@
 //! The kernel's coarse clock: jiffies, and the timer wheel that rounds what is measured in them.
 
-use dualq_units::Instant;
+use dualq_units::{Instant, wheel};
 use std::time::Duration;
 
 /// The length of a jiffy. Linux counts retransmission, reordering and delayed-ACK timers in these, and CUBIC its
@@ -18,9 +18,6 @@ pub struct Tick {
     initial: u32,
     hertz: u32,
 }
-
-/// The lower half of Linux's jiffies wraps around so many seconds after it starts (`INITIAL_JIFFIES`, include/linux/jiffies.h).
-const WRAPS_AFTER_S: u32 = 300;
 
 impl Default for Tick {
     /// 10 ms.
@@ -41,7 +38,7 @@ impl Tick {
         let shift = (nanos - 1).ilog2();
         let reciprocal = (1_u128 << (u64::BITS + shift)).div_ceil(nanos as u128) as u64;
         let hertz = 1_000_000_000 / nanos;
-        let initial = (WRAPS_AFTER_S * hertz).wrapping_neg();
+        let initial = wheel::initial_jiffies(hertz);
         Self { nanos, reciprocal, shift, start_ns: 0, initial, hertz }
     }
 
@@ -142,9 +139,7 @@ impl Tick {
             .is_some_and(|earlier| self.count(later_ns).wrapping_sub(self.count(earlier)) < most)
     }
 
-    /// When a timer of `jiffies` that is started at `now_ns` fires. The wheel never fires early: it goes on to the next
-    /// bucket, and buckets widen eightfold from 63 jiffies on (Linux: `calc_wheel_index`). They begin at multiples of their width, by
-    /// the kernel's own count.
+    /// When a timer of `jiffies` that is started at `now_ns` fires.
     #[inline]
     pub(crate) const fn expiry(self, now_ns: u64, jiffies: u32) -> u64 {
         self.expiry_from(self.since_start(now_ns), jiffies)
@@ -153,12 +148,7 @@ impl Tick {
     /// The same of a timer that is started in the jiffy `now`, as [`since_start`](Self::since_start) counts them.
     #[inline(always)]
     pub(crate) const fn expiry_from(self, now: u64, jiffies: u32) -> u64 {
-        let fires = if jiffies < FIRST_LEVEL_JIFFIES {
-            // Each jiffy has its bucket.
-            now + jiffies as u64 + 1
-        } else {
-            fires_on_higher_level(self.initial as u64, now, jiffies)
-        };
+        let fires = wheel::fires(self.initial, now, jiffies);
         fires.saturating_mul(self.nanos as u64) - self.start_ns + TIMER_LATENCY_NS
     }
 }
@@ -172,32 +162,6 @@ pub(crate) const TIMER_LATENCY_NS: u64 = TIMER_LATENCY.as_nanos() as u64;
 #[inline]
 pub(crate) const fn micros_between(earlier_ns: u64, later_ns: u64) -> u64 {
     (later_ns / 1_000).saturating_sub(earlier_ns / 1_000)
-}
-
-/// The first bucket of a jiffy each reaches so far, and each further level eight times as far (Linux: `LVL_START`, `LVL_CLK_SHIFT`).
-const FIRST_LEVEL_JIFFIES: u32 = 63;
-const LEVEL_SHIFT: u32 = 3;
-const MOST_LEVELS: u32 = 8;
-
-/// The level of the timer wheel that a timer of `jiffies` is put in.
-#[inline]
-const fn level(jiffies: u32) -> u32 {
-    if jiffies < FIRST_LEVEL_JIFFIES { 0 } else { higher_level(jiffies) }
-}
-
-/// The same of one that is not put in the first. Few are: out of the way of those.
-#[cold]
-const fn higher_level(jiffies: u32) -> u32 {
-    let level = (jiffies / FIRST_LEVEL_JIFFIES).ilog2() / LEVEL_SHIFT + 1;
-    if level < MOST_LEVELS { level } else { MOST_LEVELS }
-}
-
-/// The jiffy in which such a timer fires, counted as the jiffy `now` in which it is started.
-#[cold]
-const fn fires_on_higher_level(initial: u64, now: u64, jiffies: u32) -> u64 {
-    let shift = LEVEL_SHIFT * higher_level(jiffies);
-    let expires = initial + now + jiffies as u64;
-    (((expires >> shift) + 1) << shift) - initial
 }
 
 /// Where a timer lies in the kernel's wheel, which decides who comes first of several that run out together. A timer that is stopped
@@ -229,7 +193,7 @@ impl WheelTimer {
     pub(crate) const fn start_until(&mut self, runs_out_ns: u64, jiffies: u32) {
         if runs_out_ns != self.runs_out_ns {
             self.runs_out_ns = runs_out_ns;
-            self.level = level(jiffies) as u8;
+            self.level = wheel::level(jiffies) as u8;
             self.moves = self.moves.wrapping_add(1);
         }
     }
@@ -307,15 +271,6 @@ mod tests {
         assert_eq!(tick.expiry(0, 4), 49_888_001);
         assert_eq!(tick.expiry(9_887_999, 4), 49_888_001);
         assert_eq!(tick.expiry(9_888_000, 4), 59_888_001);
-    }
-
-    #[test]
-    fn each_level_reaches_eight_times_as_far_as_the_one_before() {
-        for (number, reach) in (0..MOST_LEVELS).zip([63, 504, 4_032, 32_256, 258_048, 2_064_384]) {
-            assert_eq!((level(reach - 1), level(reach)), (number, number + 1));
-        }
-        assert_eq!((level(0), level(132_120_575), level(132_120_576)), (0, 7, 8));
-        assert_eq!((level(1_056_964_608), level(u32::MAX)), (8, 8));
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod plain;
 mod rate;
 pub mod surprise;
 pub mod tc_time;
+pub mod wheel;
 
 pub use bytes::Bytes;
 pub use confidence::student;

@@ -10,10 +10,11 @@ use super::tables::{Averaging, CELLS};
 use super::{Config, Options, Stats};
 use crate::kinds::Grammar;
 use crate::show::{self, Counters, OwnStats};
+use crate::timer::fires_after;
 use crate::{ChangeError, Departure, DropReason, Dropped, FlowPacket, Qdisc, Spec, UPCOMING};
 
-/// How often `adaptive` looks at the average (Adaptive RED, section 4: half a second), and how much later the kernel's timer fires: a tick.
-const ADAPTS_EVERY: Duration = Duration::from_millis(500 + 10);
+/// How often `adaptive` looks at the average (Adaptive RED, section 4: half a second).
+const ADAPTS_EVERY: Duration = Duration::from_millis(500);
 /// 1 % in units of 2⁻³².
 const ONE_PERCENT: u32 = 42_949_673;
 /// Up to here the probability is raised, and from 1 % on it is lowered.
@@ -170,7 +171,7 @@ impl<P: FlowPacket, R: Random> Red<P, R> {
 }
 
 fn first_update(config: &Config, now: Instant) -> Instant {
-    if config.flags.adaptive { now + ADAPTS_EVERY } else { Instant::NEVER }
+    if config.flags.adaptive { fires_after(now, ADAPTS_EVERY) } else { Instant::NEVER }
 }
 
 impl<P: FlowPacket, R: Random> Qdisc<P> for Red<P, R> {
@@ -259,7 +260,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Red<P, R> {
     fn on_timer(&mut self, now: Instant) {
         if now >= self.next_update {
             self.average.adapt(now);
-            self.next_update = now + ADAPTS_EVERY;
+            self.next_update = fires_after(now, ADAPTS_EVERY);
         }
     }
 

@@ -9,10 +9,8 @@ use super::{Config, LONGEST, Options};
 use crate::kinds::Grammar;
 use crate::pool::{Chain, Pool, read_ahead};
 use crate::show::{self, Counters, OwnStats};
+use crate::timer::fires_after;
 use crate::{ChangeError, Departure, DropReason, Dropped, FlowPacket, Qdisc, Spec, hash};
-
-/// How much later than it was set to the kernel's timer fires: a tick.
-const TICK: Duration = Duration::from_millis(10);
 
 const NOBODY: u32 = u32::MAX;
 
@@ -109,7 +107,7 @@ impl<P: FlowPacket, R: Random> Sfq<P, R> {
             // What tells flows apart is the owner's to scatter, until the hash is to change.
             perturbation: 0,
             random,
-            next_perturbation: interval(&config).map_or(Instant::NEVER, |interval| now + interval),
+            next_perturbation: after(&config, now),
             pool: Pool::new(),
             flows,
             table: vec![NOBODY; config.divisor as usize],
@@ -264,9 +262,12 @@ impl<P: FlowPacket, R: Random> Sfq<P, R> {
     }
 }
 
-/// From one change of the hash to the next.
-fn interval(config: &Config) -> Option<Duration> {
-    (config.perturb_s > 0).then(|| Duration::from_secs(config.perturb_s.into()) + TICK)
+/// When the hash changes next, after what happens at `now`.
+fn after(config: &Config, now: Instant) -> Instant {
+    match config.perturb_s {
+        0 => Instant::NEVER,
+        seconds => fires_after(now, Duration::from_secs(seconds.into())),
+    }
 }
 
 impl<P: FlowPacket, R: Random> Qdisc<P> for Sfq<P, R> {
@@ -358,7 +359,6 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Sfq<P, R> {
     }
 
     fn on_timer(&mut self, now: Instant) {
-        let Some(interval) = interval(&self.config) else { return };
         if now < self.next_perturbation {
             return;
         }
@@ -366,7 +366,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Sfq<P, R> {
         if self.last != NOBODY {
             self.sort_anew();
         }
-        self.next_perturbation = now + interval;
+        self.next_perturbation = after(&self.config, now);
     }
 
     fn reset(&mut self, dropped: &mut dyn FnMut(Dropped<P>)) {
