@@ -45,6 +45,8 @@ pub(super) struct SendBuffer {
     pub(super) end: u64,
     /// The program found no room and was not woken since (Linux: `SOCK_NOSPACE`).
     pub(super) is_awaited: bool,
+    /// The program has more to write than when it ran last, and tries without having been woken.
+    pub(super) is_tried: bool,
 }
 
 /// A packet that is not sent yet.
@@ -66,6 +68,7 @@ impl SendBuffer {
             most_unsent: most_unsent.map_or(u64::MAX, |Bytes(bytes)| bytes),
             memory: 0,
             is_awaited: false,
+            is_tried: false,
             end: 0,
             head: Packet::default(),
             others: VecDeque::new(),
@@ -298,7 +301,7 @@ impl Sender {
     }
 
     /// All was sent that may be: whether the program has more and is awake, or wakes for there is room. If it runs at once it looks again whether
-    /// there is (Linux: `tcp_poll`).
+    /// there is (Linux: `tcp_poll`), or, with something new, tries: for that less room will do (`sk_stream_memory_free`).
     #[inline]
     pub(super) fn wakes_program(&mut self, runs: bool) -> bool {
         let empty = self.board.packets_out() == 0 && self.snd_nxt == self.buffer.end;
@@ -307,11 +310,12 @@ impl Sender {
             return false;
         }
         self.expand_awaited();
-        // Who was not waiting for room takes what there is, and who only closes needs none (Linux: `sk_stream_memory_free`, `tcp_send_fin`).
-        let calls = runs && std::mem::take(&mut self.has_more);
-        let has_room = self.buffer.is_writeable(self.snd_nxt)
-            || (unlikely(calls) && self.buffer.has_room(self.snd_nxt));
-        let is_full = !has_room && self.buffer.end != self.fin;
+        // Who only closes waits for no room (Linux: `tcp_send_fin`).
+        let mut is_full = !self.buffer.is_writeable(self.snd_nxt) && self.buffer.end != self.fin;
+        if unlikely(self.buffer.is_tried) && runs {
+            self.buffer.is_tried = false;
+            is_full = false;
+        }
         self.buffer.is_awaited = is_full && (runs || self.buffer.is_awaited);
         !self.buffer.is_awaited
     }
@@ -386,7 +390,7 @@ mod tests {
         sender.write(u64::MAX);
         let buffer = SendBuffer { size: 138_240, is_awaited: true, ..SendBuffer::new(None, None) };
         sender.buffer = SendBuffer { end: 1, ..buffer };
-        sender.has_more = false;
+        sender.buffer.is_tried = false;
         for (cwnd, memory, runs, wakes, size) in [
             (30, 92_872, false, false, 138_240),
             (30, 91_976, false, true, 138_240),
@@ -402,19 +406,6 @@ mod tests {
         }
     }
 
-    /// As in the world `kernel` in `exact-20262054`, whose third transfer begins before the second one has arrived (Linux: `sk_stream_memory_free`).
-    #[test]
-    fn who_has_not_waited_writes_into_what_room_there_is() {
-        let mut sender = Sender::new(SenderConfig::default());
-        sender.write(91_492);
-        let buffer = SendBuffer { size: 73_728, ..SendBuffer::new(None, None) };
-        sender.buffer = SendBuffer { end: 91_492, memory: 63_644, ..buffer };
-        assert!(!sender.wakes_program(true), "it has nothing to write");
-        sender.write(45_746);
-        assert!(sender.wakes_program(true));
-        assert!(!sender.wakes_program(true), "then it waits until more is free");
-    }
-
     /// As in the world `kernel` in `exact-19`, of a flow that is stopped while its buffer is full (Linux: `tcp_send_fin`).
     #[test]
     fn who_only_closes_waits_for_no_room() {
@@ -427,6 +418,20 @@ mod tests {
         sender.close();
         assert!(sender.wakes_program(true));
         assert!(sender.write_packet(u64::MAX, true) && sender.has_closed());
+        assert!(!sender.wakes_program(true), "once");
+    }
+
+    /// As in the world `kernel` in `transfers-20261607`, where a transfer begins while the buffer is nearly full of the one before.
+    #[test]
+    fn with_something_new_a_program_tries_to_write_without_being_woken() {
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.write(1_000_000);
+        sender.buffer = SendBuffer { size: 138_240, end: 1, ..SendBuffer::new(None, None) };
+        sender.buffer.memory = 120_000;
+        assert!(!sender.wakes_program(true));
+        sender.write(1_000_000);
+        assert!(!sender.wakes_program(false), "not before it runs");
+        assert!(sender.wakes_program(true));
         assert!(!sender.wakes_program(true), "once");
     }
 

@@ -219,8 +219,6 @@ pub struct Sender {
     waits_to_write: bool,
     /// The program writes before what a small queue held back goes on.
     writes_first: bool,
-    /// The program has something to write again, and does so without asking whether there is room.
-    has_more: bool,
     is_writing: bool,
     /// Whether what leaves holds its memory, as more arrives.
     is_held: bool,
@@ -356,7 +354,6 @@ impl Sender {
             is_interrupted: false,
             waits_to_write: false,
             writes_first: false,
-            has_more: false,
             challenged_ns: None,
             board: Scoreboard::new(),
             snd_una: 0,
@@ -404,8 +401,8 @@ impl Sender {
     /// The application has `bytes` more to send; `u64::MAX` for no end. Nothing follows what was [closed](Self::close).
     pub fn write(&mut self, bytes: u64) {
         if self.fin == u64::MAX {
-            self.has_more |= self.buffer.end == self.write_end;
             self.write_end = self.write_end.saturating_add(bytes);
+            self.buffer.is_tried = true;
         }
     }
 
