@@ -61,6 +61,19 @@ fn a_rate_of_the_other_direction_changes_when_it_is_told() {
     assert!((6.5..7.8).contains(&before) && (1.5..2.0).contains(&after), "{before} {after}");
 }
 
+/// As in the world `kernel` in `lte`: a ping of the instant at which the rate changes is charged at the old one. What has gathered since the packet before
+/// it is cut to that rate's burst then, and not to one of 128 ms.
+#[test]
+fn a_rate_changes_behind_what_is_asked_at_that_instant() {
+    let sweep = "duration = '1.2s'\nwarmup = '500ms'\n[link]\nrate = '1mbit'\nrtt = '40ms'\nqdisc = 'pfifo'\n\
+        step = [{ at = '1s', rate = '100kbit' }]\n[[probe]]\nkind = 'ping'\ninterval = '1s'\n\
+        [[udp]]\ninterval = '10ms'\nstart = '1.01s'\nstop = '1.025s'\n";
+    let sweep = Sweep::parse(sweep).expect("a sweep");
+    let came = simulate(&sweep.variants()[0].scenario, 1).expect("what the model has");
+    let waited = came.queue.delay_max_ms;
+    assert!((85.0..95.0).contains(&waited), "{waited}");
+}
+
 #[test]
 fn lost_acknowledgements_cost_little() {
     let clean = run("", CUBIC);

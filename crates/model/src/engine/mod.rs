@@ -270,15 +270,20 @@ impl<'a> Simulation<'a> {
             if self.now_ns == self.sample_ns {
                 self.take_sample();
             }
-            let step_ns = self.steps.get(self.next_step).map_or(u64::MAX, |step| step.at_ns);
-            self.observes_ns = self.interval_end_ns.min(self.sample_ns).min(step_ns);
-            let next_ns = self.observes_ns.min(until_ns);
+            let steps = &self.steps[self.next_step..];
+            let is_later = |at_ns: &u64| *at_ns > self.now_ns;
+            let wakes_ns = steps.iter().map(|step| step.at_ns).find(is_later).unwrap_or(u64::MAX);
+            let changes_ns = steps.first().map_or(u64::MAX, Step::changes_ns);
+            self.observes_ns = self.interval_end_ns.min(self.sample_ns).min(wakes_ns);
+            let next_ns = self.observes_ns.min(changes_ns).min(until_ns);
             self.run_until(next_ns);
             while let Some(step) = self.steps.get(self.next_step).copied()
-                && step.at_ns == next_ns
+                && step.changes_ns() == next_ns
             {
                 self.change_rate(step);
                 self.next_step += 1;
+            }
+            if wakes_ns == next_ns {
                 self.observes();
             }
             if next_ns == self.interval_end_ns || next_ns == end_ns {
@@ -668,6 +673,10 @@ impl<'a> Simulation<'a> {
     }
 }
 
+/// A rate changes so much behind its time. Whoever changes it in the world `kernel` wakes with a timer, which lets go before what may go with it, and
+/// then does first what else is to be done at that time, such as to ask for a probe.
+const RATES_CHANGE_BEHIND_NS: u64 = 3;
+
 /// A change of the rate of the link in one direction.
 #[derive(Clone, Copy, Debug)]
 struct Step {
@@ -677,6 +686,10 @@ struct Step {
 }
 
 impl Step {
+    const fn changes_ns(&self) -> u64 {
+        self.at_ns + RATES_CHANGE_BEHIND_NS
+    }
+
     fn all(scenario: &Scenario) -> Vec<Self> {
         let up = scenario.link.up.iter().flat_map(|up| &up.step);
         let down = scenario.link.step.iter().map(|step| (Direction::Down, step));
