@@ -193,7 +193,8 @@ impl Sender {
             }
         }
         self.buffer.is_awaited = self.buffer.end < self.write_end;
-        if !write.has_written {
+        // Nor is there anything to push where all has left (Linux: `tcp_push`, of `tcp_write_queue_tail`).
+        if !write.has_written || self.snd_nxt == self.buffer.end {
             return false;
         }
         // What has left is pushed by nothing (Linux: `tcp_push`).
@@ -723,14 +724,17 @@ mod tests {
     }
 
     /// As in the world `kernel`, at the start of `wild-501-82` and with its MTU changed: five pushes and eleven, of which two are those of a full
-    /// buffer (Linux: `tcp_sendmsg_locked`).
+    /// buffer (Linux: `tcp_sendmsg_locked`). As in `exact-20261703`, a small one has none when all has left.
     #[test]
     fn a_first_write_leaves_push_by_push() {
-        for (mtu, pushes, expected) in [
-            (1_500, 5, vec![(0, 2_896), (1, 2_896), (1, 2_896), (1, 2_896), (1, 2_896)]),
-            (9_000, 11, vec![(0, 17_896), (1, 17_896), (1, 8_948), (2, 17_896)]),
+        let small = Some(Bytes(10_000));
+        for (mtu, buffer, pushes, expected) in [
+            (1_500, None, 5, vec![(0, 2_896), (1, 2_896), (1, 2_896), (1, 2_896), (1, 2_896)]),
+            (9_000, None, 11, vec![(0, 17_896), (1, 17_896), (1, 8_948), (2, 17_896)]),
+            (9_000, small, 2, vec![(0, 17_896), (1, 17_896), (1, 8_948)]),
         ] {
-            let config = SenderConfig { mtu, pacing: Pacing::ByQueue, ..SenderConfig::default() };
+            let pacing = Pacing::ByQueue;
+            let config = SenderConfig { mtu, buffer, pacing, ..SenderConfig::default() };
             let mut sender = Sender::new(config);
             sender.write(u64::MAX);
             sender.transmit(Instant::ZERO, &mut |_| ());
@@ -751,7 +755,7 @@ mod tests {
                 push += 1;
             }
             // The last step finds that there is no room.
-            assert_eq!((push, sent), (pushes + 1, expected), "{mtu}");
+            assert_eq!((push, sent), (pushes + 1, expected), "{mtu}, {buffer:?}");
         }
     }
 
