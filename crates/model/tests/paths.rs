@@ -1,7 +1,10 @@
 //! What paths do to packets, in both directions.
 
-use dualq_model::simulate;
+use std::time::Duration;
+
+use dualq_model::{Simulation, simulate};
 use dualq_scenario::{Outcome, QueueOutcome, Sweep};
+use dualq_units::Instant;
 use proptest::prelude::*;
 
 /// What comes of 12 s, of which the first two are not counted, over 20 Mbit/s and 40 ms.
@@ -297,6 +300,25 @@ fn what_is_unsent_is_limited() {
 }
 
 /// Who starts when the cookie is there is done a round trip sooner: all of a small transfer leaves with the SYN.
+/// As in the world `kernel` in `exact-20261710`, whose program calls twice as the window is about to be full: what the first push takes of the last packet for
+/// the one before makes room for ten segments.
+#[test]
+fn a_program_adds_to_the_last_packet_what_a_push_has_taken_of_it() {
+    let sweep = "duration = '4s'\nwarmup = '1s'\nsender = { qdisc = 'fq' }\nreceiver = { read_interval = '0ms' }\n\
+        link = { rate = '3700kbit', rtt = '1.496ms', qdisc = 'pfifo limit 34' }\n\
+        [[flow]]\ncc = 'cubic'\necn = true\nspacing = '0ms'\nnotsent_lowat = '16kb'\n\
+        [[flow]]\ncc = 'cubic'\nspacing = '0ms'\nread_interval = '10ms'\n\
+        [[probe]]\nkind = 'ssh'\ninterval = '100ms'\n";
+    let sweep = Sweep::parse(sweep).expect("a sweep");
+    let scenario = &sweep.variants()[0].scenario;
+    let mut simulation = Simulation::new(scenario, 1).expect("what the model has");
+    let written = [717, 718, 1_023].map(|ms| {
+        simulation.advance(Instant::ZERO + Duration::from_millis(ms));
+        simulation.senders().next().map(dualq_tcp::Sender::written)
+    });
+    assert_eq!(written, [377_976, 453_272, 552_824].map(Some));
+}
+
 #[test]
 fn fast_open_saves_a_round_trip() {
     // What the link takes for them comes on top. For 14 kB and FIN ten packets are not enough, but these and what was in the SYN.

@@ -332,10 +332,19 @@ impl Sender {
     /// What a call ended with is short, and waits for the next call as long as the interface has something to send (Linux:
     /// `tcp_should_autocork`).
     pub(super) fn corks(&self) -> bool {
-        let last = self.buffer.end - self.buffer.last_start(self.snd_nxt);
+        let last = self.last_length();
         last < self.packet_goal()
             && self.board.packets_out() > 0
             && self.queued - self.leaving > last + PACKET_OVERHEAD
+    }
+
+    /// Whether what is written next is added to the last packet, for which there is always room.
+    pub(super) fn may_add(&self) -> bool {
+        self.last_length() < self.packet_goal()
+    }
+
+    fn last_length(&self) -> u64 {
+        self.buffer.end - self.buffer.last_start(self.snd_nxt)
     }
 
     /// The program writes a packet, the first one of a call that ends at `call_end` or another. Returns whether it could.

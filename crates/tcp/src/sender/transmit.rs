@@ -148,8 +148,8 @@ impl Sender {
     }
 
     /// The program writes as much as there is room for, and pushes what it has written now and then. A write that has begun makes one push, and
-    /// goes on with the next call (Linux: `tcp_sendmsg_locked`). Returns whether the last push may have made room for more, as where little may be unsent: the
-    /// program calls until it is told that there is none.
+    /// goes on with the next call (Linux: `tcp_sendmsg_locked`). Returns whether the last push may have made room for more, as where little may be unsent, or in
+    /// the last packet, of which it gives the one before it what that may have (Linux: `tcp_grow_skb`): the program calls until it is told that there is none.
     #[inline(never)]
     fn write_and_push(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) -> bool {
         let begun = self.first_write.take();
@@ -206,7 +206,7 @@ impl Sender {
         // If more is to be written, once more as the call ends.
         let has_written = !write.is_full && has_more;
         self.first_write = begun.map(|_| Write { has_written, is_full: true, ..write });
-        sent && has_more && begun.is_none()
+        has_more && begun.is_none() && (sent || self.may_add())
     }
 
     /// Another call, which writes up to the end of the stream at most; or that which ends it.
