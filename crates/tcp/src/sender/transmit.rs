@@ -193,8 +193,9 @@ impl Sender {
             }
         }
         self.buffer.is_awaited = self.buffer.end < self.write_end;
-        // Nor is there anything to push where all has left (Linux: `tcp_push`, of `tcp_write_queue_tail`).
-        if !write.has_written || self.snd_nxt == self.buffer.end {
+        // Where all has left there is nothing to push (Linux: `tcp_push`, of `tcp_write_queue_tail`); but to end the stream takes as long again.
+        let all_left = self.snd_nxt == self.buffer.end && !self.has_closed();
+        if !write.has_written || all_left {
             return false;
         }
         // What has left is pushed by nothing (Linux: `tcp_push`).
@@ -728,15 +729,21 @@ mod tests {
     #[test]
     fn a_first_write_leaves_push_by_push() {
         let small = Some(Bytes(10_000));
-        for (mtu, buffer, pushes, expected) in [
-            (1_500, None, 5, vec![(0, 2_896), (1, 2_896), (1, 2_896), (1, 2_896), (1, 2_896)]),
-            (9_000, None, 11, vec![(0, 17_896), (1, 17_896), (1, 8_948), (2, 17_896)]),
-            (9_000, small, 2, vec![(0, 17_896), (1, 17_896), (1, 8_948)]),
+        let all = u64::MAX;
+        for (mtu, buffer, size, pushes, expected) in [
+            (1_500, None, all, 5, vec![(0, 2_896), (1, 2_896), (1, 2_896), (1, 2_896), (1, 2_896)]),
+            (9_000, None, all, 11, vec![(0, 17_896), (1, 17_896), (1, 8_948), (2, 17_896)]),
+            (9_000, small, all, 2, vec![(0, 17_896), (1, 17_896), (1, 8_948)]),
+            // As in `exact-26`, whose first flow ends at once.
+            (1_500, None, 3_463, 3, vec![(0, 2_896), (0, 567), (1, 1)]),
         ] {
             let pacing = Pacing::ByQueue;
             let config = SenderConfig { mtu, buffer, pacing, ..SenderConfig::default() };
             let mut sender = Sender::new(config);
-            sender.write(u64::MAX);
+            sender.write(size);
+            if size < all {
+                sender.close();
+            }
             sender.transmit(Instant::ZERO, &mut |_| ());
             let now = Instant::from_nanos(19_000_000);
             sender.on_ack(now, &Ack { control: Control::SYN, window: 62_636, ..Ack::default() });
@@ -755,7 +762,7 @@ mod tests {
                 push += 1;
             }
             // The last step finds that there is no room.
-            assert_eq!((push, sent), (pushes + 1, expected), "{mtu}, {buffer:?}");
+            assert_eq!((push, sent), (pushes + 1, expected), "{mtu}, {buffer:?}, {size}");
         }
     }
 
