@@ -68,6 +68,10 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Discipline<P, R> {
         inside!(self, as_mut, inner => Qdisc::peek(inner, now, dropped))
     }
 
+    fn decides_early(&self) -> bool {
+        inside!(self, as_ref, inner => Qdisc::<P>::decides_early(inner))
+    }
+
     #[inline]
     fn upcoming(&self) -> Option<&P> {
         inside!(self, as_ref, inner => Qdisc::<P>::upcoming(inner))

@@ -101,6 +101,12 @@ pub trait Qdisc<P> {
     /// Shows the packet that the next [`dequeue`](Self::dequeue) returns.
     fn peek(&mut self, now: Instant, dropped: &mut dyn FnMut(Dropped<P>)) -> Option<&P>;
 
+    /// Whether it decides about a packet as [`peek`](Self::peek) shows it, as Linux does where it takes the packet out for that (`qdisc_peek_dequeued`): how
+    /// long the packet has waited then is what its departure tells.
+    fn decides_early(&self) -> bool {
+        false
+    }
+
     /// A packet that will probably leave soon, for a caller that reads ahead what it knows of its flow. Not all disciplines
     /// tell, and none promises.
     fn upcoming(&self) -> Option<&P> {

@@ -460,6 +460,10 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Cake<P, R> {
         self.pool.first(&tin.flows.queues[id as usize].chain).map(|waiting| &waiting.packet)
     }
 
+    fn decides_early(&self) -> bool {
+        true
+    }
+
     fn peek(&mut self, now: Instant, dropped: &mut dyn FnMut(Dropped<P>)) -> Option<&P> {
         if self.peeked.is_none() {
             self.peeked = self.choose(now, dropped);

@@ -106,6 +106,10 @@ impl<P: FlowPacket> Qdisc<P> for Codel<P> {
         Some(departure)
     }
 
+    fn decides_early(&self) -> bool {
+        true
+    }
+
     fn peek(&mut self, now: Instant, dropped: &mut dyn FnMut(Dropped<P>)) -> Option<&P> {
         if self.peeked.is_none() {
             self.peeked = self.choose(now, dropped);

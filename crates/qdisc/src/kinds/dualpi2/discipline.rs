@@ -56,6 +56,10 @@ impl<P: Packet, R: Random> Qdisc<P> for DualPi2<P, R> {
         of(Queue::LowLatency).or_else(|| of(Queue::Classic))
     }
 
+    fn decides_early(&self) -> bool {
+        true
+    }
+
     fn peek(&mut self, now: Instant, dropped: &mut dyn FnMut(Dropped<P>)) -> Option<&P> {
         self.peek(now.as_nanos(), &mut lost(dropped))
     }

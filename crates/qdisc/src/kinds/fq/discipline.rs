@@ -371,6 +371,10 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
         self.waiting.first(&first.queue).map(|waiting| &waiting.packet)
     }
 
+    fn decides_early(&self) -> bool {
+        true
+    }
+
     fn peek(&mut self, now: Instant, _dropped: &mut dyn FnMut(Dropped<P>)) -> Option<&P> {
         if self.peeked.is_none() {
             self.peeked = self.choose(now);

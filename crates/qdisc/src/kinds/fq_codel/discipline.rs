@@ -233,6 +233,10 @@ impl<P: FlowPacket> Qdisc<P> for FqCodel<P> {
         self.pool.first(&first.chain).map(|waiting| &waiting.packet)
     }
 
+    fn decides_early(&self) -> bool {
+        true
+    }
+
     fn peek(&mut self, now: Instant, dropped: &mut dyn FnMut(Dropped<P>)) -> Option<&P> {
         if self.peeked.is_none() {
             self.peeked = self.choose(now, dropped);

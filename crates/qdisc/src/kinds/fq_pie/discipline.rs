@@ -255,6 +255,10 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for FqPie<P, R> {
         self.pool.first(&self.flows[id as usize].chain).map(|waiting| &waiting.packet)
     }
 
+    fn decides_early(&self) -> bool {
+        true
+    }
+
     fn peek(&mut self, now: Instant, _dropped: &mut dyn FnMut(Dropped<P>)) -> Option<&P> {
         if self.peeked.is_none() {
             self.peeked = self.choose(now);

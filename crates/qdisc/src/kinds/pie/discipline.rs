@@ -23,6 +23,8 @@ pub(super) struct Pie<P, R> {
     next_update: Instant,
     random: R,
     queue: VecDeque<(Instant, P, bool)>,
+    /// The first packet was shown, and counts as departed.
+    shown: bool,
     stats: Stats,
     counters: Counters,
 }
@@ -39,6 +41,7 @@ impl<P: FlowPacket, R: Random> Pie<P, R> {
             next_update: ticked + FIRST_UPDATE + TICK,
             random,
             queue: VecDeque::new(),
+            shown: false,
             stats: Stats::default(),
             counters: Counters::ZERO,
         }
@@ -51,6 +54,7 @@ impl<P: FlowPacket, R: Random> Pie<P, R> {
     }
 
     fn flush(&mut self, dropped: &mut dyn FnMut(Dropped<P>)) {
+        self.shown = false;
         if let Some((_, packet, _)) = self.queue.pop_front() {
             self.counters.backlog_packets -= 1;
             self.counters.backlog_bytes -= u64::from(packet.length());
@@ -110,7 +114,9 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Pie<P, R> {
         // It is looked at where it lies: packets that are looked at on their way are moved piece by piece.
         self.counters.left(&self.queue.front()?.1);
         let (enqueued, packet, marked_by_probability) = self.queue.pop_front()?;
-        self.controller.departed(enqueued, now, self.queue.is_empty());
+        if !std::mem::take(&mut self.shown) {
+            self.controller.departed(enqueued, now, self.queue.is_empty());
+        }
         let sojourn_ns = now.nanos_since(enqueued);
         Some(Departure {
             packet,
@@ -126,8 +132,13 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Pie<P, R> {
         self.queue.get(UPCOMING).map(|(_, packet, _)| packet)
     }
 
-    fn peek(&mut self, _now: Instant, _dropped: &mut dyn FnMut(Dropped<P>)) -> Option<&P> {
-        self.queue.front().map(|(_, packet, _)| packet)
+    /// What is shown has departed for the controller (Linux: `qdisc_peek_dequeued`).
+    fn peek(&mut self, now: Instant, _dropped: &mut dyn FnMut(Dropped<P>)) -> Option<&P> {
+        let (enqueued, packet, _) = self.queue.front()?;
+        if !std::mem::replace(&mut self.shown, true) {
+            self.controller.departed(*enqueued, now, self.queue.len() == 1);
+        }
+        Some(packet)
     }
 
     #[inline]

@@ -341,6 +341,10 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Sfq<P, R> {
         self.pool.first(&first.chain).map(|(_, packet)| packet)
     }
 
+    fn decides_early(&self) -> bool {
+        true
+    }
+
     fn peek(&mut self, now: Instant, _dropped: &mut dyn FnMut(Dropped<P>)) -> Option<&P> {
         if self.peeked.is_none() {
             self.peeked = self.choose(now);

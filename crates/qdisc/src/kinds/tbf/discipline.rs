@@ -21,6 +21,8 @@ pub(super) struct Tbf<P, R> {
     /// Before this there are too few tokens for the next packet.
     ready_at: Instant,
     leaf: Discipline<P, R>,
+    /// Since when it has shown the packet that is next, which waits for tokens.
+    shown: Option<Instant>,
     /// What was sent, dropped before the leaf, and held back; the leaf knows the rest.
     counters: Counters,
 }
@@ -43,6 +45,7 @@ impl<P: FlowPacket, R: Random> Tbf<P, R> {
             filled_at: now,
             ready_at: Instant::ZERO,
             leaf,
+            shown: None,
             counters: Counters::ZERO,
         }
     }
@@ -95,11 +98,16 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Tbf<P, R> {
         dropped: &mut dyn FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
         let length = self.leaf.peek(now, dropped)?.length();
+        let shown = *self.shown.get_or_insert(now);
         let Some((tokens, peak)) = self.take(now, length) else {
             self.counters.overlimits += 1;
             return None;
         };
-        let departure = self.leaf.dequeue(now, dropped)?;
+        let mut departure = self.leaf.dequeue(now, dropped)?;
+        self.shown = None;
+        if self.leaf.decides_early() {
+            departure.sojourn_ns += now.nanos_since(shown);
+        }
         self.filled_at = now;
         self.bucket.set(tokens);
         if let Some(bucket) = &mut self.peak {
@@ -111,6 +119,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Tbf<P, R> {
 
     fn peek(&mut self, now: Instant, dropped: &mut dyn FnMut(Dropped<P>)) -> Option<&P> {
         let length = self.leaf.peek(now, dropped)?.length();
+        self.shown.get_or_insert(now);
         self.take(now, length)?;
         self.leaf.peek(now, dropped)
     }
@@ -137,6 +146,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Tbf<P, R> {
 
     fn reset(&mut self, dropped: &mut dyn FnMut(Dropped<P>)) {
         self.leaf.reset(dropped);
+        self.shown = None;
         self.ready_at = Instant::ZERO;
         self.bucket = Bucket::new(self.config.rate, self.config.buffer);
         self.peak = self.config.peak.map(|(rate, depth)| Bucket::new(rate, depth));

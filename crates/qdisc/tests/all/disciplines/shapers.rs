@@ -104,3 +104,47 @@ fn the_leaf_manages_the_queue_and_is_shown() {
     assert_eq!(json["class"]["leaf"], "0x2");
     assert_eq!(json["class"]["stats"]["lended"], own.lended);
 }
+
+/// Linux: `tbf_dequeue`, which takes a packet out of most leaves to look at it, and `qdisc_peek_dequeued`.
+#[test]
+fn what_waits_for_tokens_has_waited_for_all_of_that_time() {
+    for leaf in [
+        "",
+        "codel",
+        "fq",
+        "sfq",
+        "fq_codel",
+        "pie",
+        "fq_pie",
+        "cake",
+        "dualpi2",
+        "red limit 90000 min 9000 max 27000 avpkt 1500",
+    ] {
+        let leaf = if leaf.is_empty() { String::new() } else { format!(" leaf {leaf}") };
+        let mut bench = Bench::new(&format!("tbf rate 10mbit burst 2048 latency 50ms{leaf}"));
+        (0..3).for_each(|id| bench.put(0, full(id, 1)));
+        let waited = [(); 3].map(|()| {
+            let (at, departure) = bench.next(0).unwrap();
+            (at, departure.sojourn_ns)
+        });
+        assert!(
+            waited[1].0 > 0 && waited.iter().all(|(at, waited)| at == waited),
+            "{leaf}: {waited:?}"
+        );
+    }
+}
+
+/// As in the world `kernel` below tbf: the delay is that of the packet which is looked at, before it has waited for tokens.
+#[test]
+fn pie_measures_what_a_shaper_looks_at() {
+    let mut bench = Bench::new("tbf rate 10mbit burst 2048 latency 50ms leaf pie");
+    (0..3).for_each(|id| bench.put(0, full(id, 1)));
+    bench.take(0);
+    let delay = |bench: &Bench, at: u64| match bench.discipline.stats(Instant::from_nanos(at)).own {
+        OwnStats::Tbf(stats) => format!("{:?}", stats.leaf.own),
+        other => panic!("{other:?}"),
+    };
+    let shown = (bench.take(0), delay(&bench, 0)).1;
+    let (at, _) = bench.next(0).unwrap();
+    assert_eq!(delay(&bench, at), shown, "{at}");
+}
