@@ -198,10 +198,7 @@ impl Sender {
         if !write.has_written || all_left {
             return false;
         }
-        // What has left is pushed by nothing (Linux: `tcp_push`).
-        if self.snd_nxt < self.buffer.end {
-            self.note_push();
-        }
+        self.note_push();
         let sent = self.transmit_new(now_ns, Push::Written, out);
         let has_more = self.buffer.end < self.write_end;
         // If more is to be written, once more as the call ends.
