@@ -599,7 +599,6 @@ mod tests {
         }
     }
 
-    /// As in the world `kernel` (`sk_rmem_alloc` in `wild-2-42`): 3352, 5808 and 8264 bytes.
     /// As in the world `kernel` in `wild-777-14`: a round trip of 31,703 µs is over 31,702.6 µs later, if whole ones of the clock's lie between.
     #[test]
     fn a_round_trip_is_over_by_the_clocks_whole_microseconds() {
@@ -652,6 +651,7 @@ mod tests {
         assert_eq!(buffer.rtt_us(), 2_000);
     }
 
+    /// As in the world `kernel` (`sk_rmem_alloc` in `wild-2-42`): 3352, 5808 and 8264 bytes.
     #[test]
     fn packets_that_wait_share_their_overhead() {
         let mut buffer = Buffer::new(Bytes(64 << 20), 1_228);
