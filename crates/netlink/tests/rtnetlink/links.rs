@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV6, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -208,9 +209,7 @@ fn the_way_to_an_address() {
         assert!(nowhere.to_string().starts_with("cannot find a way to 192.0.2.1: "), "{nowhere}");
 
         let link = device(&mut netlink);
-        let other = netlink.link("d1").unwrap();
         netlink.set_up(link.index).unwrap();
-        netlink.set_up(other.index).unwrap();
         netlink.add_address(link.index, Ipv4Addr::new(192, 0, 2, 1), 24).unwrap();
         let router = Ipv4Addr::new(192, 0, 2, 254);
         netlink.add_route(&Route::via((Ipv4Addr::UNSPECIFIED, 0), router)).unwrap();
@@ -218,7 +217,19 @@ fn the_way_to_an_address() {
         assert_eq!((neighbour.link.name.as_str(), neighbour.gateway), ("d0", None));
         let far = netlink.way_to(Ipv4Addr::new(198, 51, 100, 1).into()).unwrap();
         assert_eq!((far.link.mtu, far.gateway, far.mtu), (1500, Some(router.into()), None));
+    });
+}
 
+#[test]
+fn the_way_to_an_address_of_one_link() {
+    in_namespace(|mut netlink| {
+        if !Path::new("/proc/sys/net/ipv6").exists() {
+            return skip("this kernel has no IPv6");
+        }
+        let link = device(&mut netlink);
+        let other = netlink.link("d1").unwrap();
+        netlink.set_up(link.index).unwrap();
+        netlink.set_up(other.index).unwrap();
         // Both interfaces have a route to addresses of their link.
         let local = |last| Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last);
         for (last, index) in [(1, link.index), (2, other.index)] {
