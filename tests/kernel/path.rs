@@ -396,6 +396,20 @@ fn udp_that_goes_up_has_the_same_packets() {
     );
 }
 
+/// Two packets that arrive at one instant are both taken in, and acknowledged, before the program reads that pauses in between and waits for them: its buffer grows
+/// behind the acknowledgement.
+#[test]
+fn who_waits_for_data_reads_when_all_of_an_instant_have_come() {
+    if kernel().is_none() {
+        return;
+    }
+    assert_the_same_packets(
+        "duration = '1s'\nwarmup = '200ms'\n[link]\nrate = '200mbit'\nforward = '63.998666ms'\nreverse = '127.997334ms'\n\
+         qdisc = 'pfifo limit 1001'\n[link.up]\nrate = '100mbit'\n[sender]\ngso = false\n\
+         [[flow]]\ncc = 'cubic'\necn = true\nread_interval = '2ms'\n",
+    );
+}
+
 /// The last packet of an answer waits for a fuller one like any other, as nothing says that it is the last.
 #[test]
 fn the_end_of_an_answer_is_no_end_of_a_stream() {

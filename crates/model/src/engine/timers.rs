@@ -1,8 +1,9 @@
 //! Timers that run out, those that do with them, and who wakes by that (Linux: `hrtimer_interrupt`, `handle_softirqs`).
 
-use crate::engine::agenda::Taken;
+use dualq_scenario::Direction;
 use dualq_units::hint::{cold_path, unlikely};
 
+use crate::engine::agenda::Taken;
 use crate::engine::{Cause, READER_SLACK_NS, Simulation, TIMER_LATENCY_NS, TIMER_SLACK_NS};
 
 /// Who wakes early, and why.
@@ -57,6 +58,10 @@ impl Simulation<'_> {
                 }
                 break;
             }
+            if reads && receiver().is_woken_by_data(self.now()) && (arrive || self.more_comes()) {
+                // That is no timer: it runs when all of them have come (Linux: `net_rx_action` before any thread).
+                break;
+            }
             if reads {
                 cold_path();
                 if self.agenda.pop().is_some() {
@@ -83,6 +88,12 @@ impl Simulation<'_> {
         for number in awake {
             self.arm_receiver(number);
         }
+    }
+
+    /// Whether more packets come at this instant.
+    fn more_comes(&self) -> bool {
+        let due = |path| self.network.next_start(path).0;
+        due(Direction::Down).min(due(Direction::Up)) <= self.now_ns + TIMER_LATENCY_NS
     }
 
     /// The same for queues of senders whose timers run out behind one of TCP's.

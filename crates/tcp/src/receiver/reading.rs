@@ -141,6 +141,12 @@ impl Receiver {
         self.read_ns = last_ns.map_or(now_ns, next_ns);
     }
 
+    /// Whether the program waited for what has come at `now`, and so runs when all has that comes then.
+    #[must_use]
+    pub const fn is_woken_by_data(&self, now: Instant) -> bool {
+        self.is_awake && self.read_ns == now.as_nanos()
+    }
+
     /// Whether the program reads as soon as packets have arrived, and does nothing else.
     #[must_use]
     #[inline]
