@@ -299,7 +299,6 @@ fn what_is_unsent_is_limited() {
     }
 }
 
-/// Who starts when the cookie is there is done a round trip sooner: all of a small transfer leaves with the SYN.
 /// As in the world `kernel` in `exact-20261710`, whose program calls twice as the window is about to be full: what the first push takes of the last packet for
 /// the one before makes room for ten segments.
 #[test]
@@ -319,6 +318,7 @@ fn a_program_adds_to_the_last_packet_what_a_push_has_taken_of_it() {
     assert_eq!(written, [377_976, 453_272, 552_824].map(Some));
 }
 
+/// Who starts when the cookie is there is done a round trip sooner: all of a small transfer leaves with the SYN.
 #[test]
 fn fast_open_saves_a_round_trip() {
     // What the link takes for them comes on top. For 14 kB and FIN ten packets are not enough, but these and what was in the SYN.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use dualq_units::{Instant, wheel};
 
 /// A tick of the reference kernel: `CONFIG_HZ=100`.
-const TICK: Duration = Duration::from_millis(10);
+pub(crate) const TICK: Duration = Duration::from_micros(TICK_US as u64);
+pub(crate) const TICK_US: u32 = 10_000;
 const HERTZ: u32 = 100;
 
 /// When such a timer fires that is set at `now` for so long, where the kernel's clock and a discipline's are one (Linux: `mod_timer`).

@@ -516,13 +516,19 @@ impl<'a> Simulation<'a> {
     /// Whether nothing is left that may happen at this instant, for which nobody need look closer: no timer is so near that it may run out early.
     #[inline]
     fn is_over(&mut self, slack_ns: u64) -> bool {
-        let due = [Direction::Down, Direction::Up].map(|path| self.network.next_start(path).0);
         self.agenda.next_ns() > self.now_ns + slack_ns
-            && due.iter().all(|due_ns| *due_ns > self.now_ns + TIMER_LATENCY_NS)
+            && !self.more_comes()
             && self.tick_ns > self.now_ns
             && self.woke_ns != Some(self.now_ns)
             && self.late.is_empty()
             && self.writers.is_empty()
+    }
+
+    /// Whether more packets come at this instant.
+    #[inline]
+    fn more_comes(&self) -> bool {
+        let due = |path| self.network.next_start(path).0;
+        due(Direction::Down).min(due(Direction::Up)) <= self.now_ns + TIMER_LATENCY_NS
     }
 
     /// Whether a timer runs out at `now_ns`, of which others make use that were set for no later, though they would run out a little later by themselves (Linux:

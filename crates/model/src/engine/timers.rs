@@ -1,6 +1,5 @@
 //! Timers that run out, those that do with them, and who wakes by that (Linux: `hrtimer_interrupt`, `handle_softirqs`).
 
-use dualq_scenario::Direction;
 use dualq_units::hint::{cold_path, unlikely};
 
 use crate::engine::agenda::Taken;
@@ -88,12 +87,6 @@ impl Simulation<'_> {
         for number in awake {
             self.arm_receiver(number);
         }
-    }
-
-    /// Whether more packets come at this instant.
-    fn more_comes(&self) -> bool {
-        let due = |path| self.network.next_start(path).0;
-        due(Direction::Down).min(due(Direction::Up)) <= self.now_ns + TIMER_LATENCY_NS
     }
 
     /// The same for queues of senders whose timers run out behind one of TCP's.

@@ -399,7 +399,6 @@ mod tests {
         sender.write(u64::MAX);
         let buffer = SendBuffer { size: 138_240, is_awaited: true, ..SendBuffer::new(None, None) };
         sender.buffer = SendBuffer { end: 1, ..buffer };
-        sender.buffer.is_tried = false;
         for (cwnd, memory, runs, wakes, size) in [
             (30, 92_872, false, false, 138_240),
             (30, 91_976, false, true, 138_240),

@@ -1,4 +1,4 @@
-//! What a sender does when it hears that its packets are too long for the path (RFC 1191; Linux: `tcp_v4_mtu_reduced`).
+//! How long segments are: as the path takes them (RFC 1191; Linux: `tcp_v4_mtu_reduced`), half of the largest window, and what is sent again is cut or joined to.
 
 use dualq_units::Instant;
 

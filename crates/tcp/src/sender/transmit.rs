@@ -582,6 +582,19 @@ mod tests {
         (sender, sent)
     }
 
+    /// A sender with so small a buffer, and such a window of the receiver's, as all that it has sent first is acknowledged.
+    fn all_acknowledged(buffer: u64, window: u64) -> (Sender, Instant) {
+        let rtt = Duration::from_millis(30);
+        let config = SenderConfig { buffer: Some(Bytes(buffer)), ..SenderConfig::default() };
+        let (mut sender, sent) = open(config, rtt, window);
+        for packet in sent {
+            sender.on_departure(packet.data.payload);
+        }
+        let now = Instant::ZERO + 2 * rtt;
+        sender.on_ack(now, &Ack { ack: sender.snd_nxt, window, ..Ack::default() });
+        (sender, now)
+    }
+
     #[test]
     fn after_idleness_the_window_is_small_again_and_the_threshold_remembers() {
         // The timeout is 230 ms.
@@ -637,14 +650,8 @@ mod tests {
     /// As in the world `kernel` in `exact-20262067`, where what such an acknowledgement makes room for is written at once.
     #[test]
     fn new_data_of_a_doubtful_timeout_may_be_written_now() {
-        let rtt = Duration::from_millis(30);
-        let config = SenderConfig { buffer: Some(Bytes(20_000)), ..SenderConfig::default() };
-        let (mut sender, sent) = open(config, rtt, 16_000);
-        for packet in sent {
-            sender.on_departure(packet.data.payload);
-        }
-        let (now, written) = (Instant::ZERO + 2 * rtt, sender.buffer.end);
-        sender.on_ack(now, &Ack { ack: sender.snd_nxt, window: 16_000, ..Ack::default() });
+        let (mut sender, now) = all_acknowledged(20_000, 16_000);
+        let written = sender.buffer.end;
         (sender.recovery.new_data_first, sender.recovery.high_seq) = (true, 0);
         sender.transmit(now, &mut |_| ());
         assert!(sender.buffer.end > written);
@@ -653,14 +660,8 @@ mod tests {
     /// As in the world `kernel` in `exact-20262127`: how far the stream was pushed does not move with what has left anyhow (Linux: `tcp_push`).
     #[test]
     fn what_has_left_is_pushed_by_nothing() {
-        let rtt = Duration::from_millis(30);
-        let config = SenderConfig { buffer: Some(Bytes(4_000)), ..SenderConfig::default() };
-        let (mut sender, sent) = open(config, rtt, 20_000);
-        for packet in sent {
-            sender.on_departure(packet.data.payload);
-        }
-        let (now, pushed) = (Instant::ZERO + 2 * rtt, sender.pushed);
-        sender.on_ack(now, &Ack { ack: sender.snd_nxt, window: 20_000, ..Ack::default() });
+        let (mut sender, now) = all_acknowledged(4_000, 20_000);
+        let pushed = sender.pushed;
         sender.window.pacing_rate = 1 << 30;
         sender.transmit(now, &mut |_| ());
         assert!(sender.snd_nxt == sender.buffer.end && sender.snd_una < sender.snd_nxt);

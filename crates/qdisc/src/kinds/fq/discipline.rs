@@ -9,9 +9,9 @@ use dualq_units::{Bytes, Instant};
 use super::flows::{FlowId, FlowList, Flows};
 use super::{BANDS, Config, Options, Stats};
 use crate::kinds::Grammar;
-use crate::kinds::pie::TICK;
 use crate::pool::{Chain, Pool};
 use crate::show::{self, Counters, OwnStats};
+use crate::timer::TICK;
 use crate::{ChangeError, Departure, Device, DropReason, Dropped, FlowPacket, Qdisc, Spec, hash};
 
 /// So many packets may pass by the flows (Linux: `fq_fastpath_check`), and what is their band, which counts nothing.

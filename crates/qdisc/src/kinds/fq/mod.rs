@@ -17,7 +17,7 @@ use dualq_units::{Instant, Rate};
 
 use self::discipline::Fq;
 use crate::kinds::Kind;
-use crate::kinds::pie::TICK;
+use crate::timer::TICK;
 use crate::{Device, Discipline, FlowPacket};
 
 /// By how much a timer may be late by default.

@@ -6,9 +6,10 @@ use dualq_units::Instant;
 use super::{Config, Options, Stats};
 use crate::kinds::Grammar;
 use crate::kinds::pie::controller::{Controller, FIRST_UPDATE};
-use crate::kinds::pie::{self, CERTAIN, TICK, TICK_US};
+use crate::kinds::pie::{self, CERTAIN};
 use crate::pool::{Chain, Pool};
 use crate::show::{self, Counters, OwnStats};
+use crate::timer::{TICK, TICK_US};
 use crate::turns::{Link, Linked, List};
 use crate::{ChangeError, Departure, Device, DropReason, Dropped, FlowPacket, Qdisc, Spec, hash};
 

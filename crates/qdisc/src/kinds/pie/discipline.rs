@@ -8,9 +8,10 @@ use dualq_units::Instant;
 use dualq_units::hint::unlikely;
 
 use super::controller::{Controller, ECN_THRESHOLD, FIRST_UPDATE};
-use super::{Config, Options, Stats, TICK, TICK_US};
+use super::{Config, Options, Stats};
 use crate::kinds::Grammar;
 use crate::show::{self, Counters, OwnStats};
+use crate::timer::{TICK, TICK_US};
 use crate::{
     ChangeError, Departure, Device, DropReason, Dropped, FlowPacket, Qdisc, Spec, UPCOMING,
 };

@@ -19,6 +19,7 @@ use dualq_units::Instant;
 
 use self::discipline::Pie;
 use crate::kinds::Kind;
+use crate::timer::TICK_US;
 use crate::{Device, Discipline, FlowPacket};
 
 /// What a command line gives; `None` is for what it leaves open. Times are in microseconds, as tc sends them.
@@ -53,8 +54,6 @@ pub struct Config {
     pub bytemode: bool,
 }
 
-/// A tick of the reference kernel: `CONFIG_HZ=100`.
-pub(crate) const TICK_US: u32 = 10_000;
 /// Linux counts delays in units of 64 ns.
 const DELAY_SHIFT: u32 = 6;
 /// Certainty. The bits above it are room for the sum that spreads drops out.
@@ -68,9 +67,6 @@ pub(crate) const fn cut(micros: u32) -> Duration {
 pub(crate) const fn told_micros(target: Duration) -> u32 {
     target.as_nanos() as u32 / 1000
 }
-
-/// A tick of Linux's timers.
-pub(crate) const TICK: Duration = Duration::from_micros(TICK_US as u64);
 
 pub(crate) const fn whole_ticks(micros: u32) -> Duration {
     let ticks = micros.div_ceil(TICK_US) as u64;
